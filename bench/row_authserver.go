@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
 // streamChunks is the number of chunks with content in a stream. There are further ones with the role, the

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
 // guardRow measures the CPU time that api_auth and budget add to reverse_proxy.

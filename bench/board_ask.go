@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/forum"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/forum"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 const (

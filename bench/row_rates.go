@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
 // wholeRow measures a chat completion of 1 KB for a request of 1 KB.

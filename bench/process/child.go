@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
 // Child is a process that this one has started. It ends with this one.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
 // eventsRow measures how much more heap is in use after a million events of one stream than after a few

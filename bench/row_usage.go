@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
 // usageRow measures whether requests wait for the usage log, which is written to SQLite in batches with a

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
 const (

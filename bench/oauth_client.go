@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
 // oauthClient is a confidential client of an authorization server, and the browser of a user who is signed in

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 // handlersCaddyfile takes the addresses of admin, plain, the CMS, and the CMS that runs handlers in the

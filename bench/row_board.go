@@ -13,8 +13,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/forum"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/forum"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 

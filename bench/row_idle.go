@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 // idleStreams is the number of streams held open.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 // reloads is the number of reloads.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 // conns is the number of connections of a load. It is below the 32 idle

@@ -3,14 +3,14 @@
 // `tollgate gateway`, and prints a table of ratios. Rates depend on what else runs on the machine; the
 // server's CPU time per request hardly does.
 //
-//	go run ./cmd/bench [-only a,b] [-rounds 5] [-time 1.5s] [-requests 1000000] [-engine sqlite] [-npm <folder>]
+//	cd bench && go run . [-only a,b] [-rounds 5] [-time 1.5s] [-requests 1000000] [-engine sqlite] [-npm <folder>]
 //		[-profile <folder>]
 //
 // Row u at its full size, 30 million requests of 10,000 users, is one command an engine. Each takes about ten minutes
 // on an idle machine, and in TMPDIR 8 GB for SQLite and 18 GB for PostgreSQL:
 //
-//	go run ./cmd/bench -only u -requests 30000000 -engine sqlite
-//	go run ./cmd/bench -only u -requests 30000000 -engine postgres
+//	go run . -only u -requests 30000000 -engine sqlite
+//	go run . -only u -requests 30000000 -engine postgres
 //
 // The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times and memory are read from /proc,
 // so the command needs Linux. It exits with 1 if something could not be measured, whatever the verdicts are.
@@ -28,8 +28,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 // bench is one run of this command.
@@ -56,7 +56,7 @@ func main() {
 	flag.Int64Var(&b.requests, "requests", defaultTeamRequests,
 		"requests in the year of row u; 30000000 is the full size, which takes up to 18 GB in TMPDIR")
 	flag.StringVar(&b.engine, "engine", "", "the engine that row u measures, sqlite or postgres; default: both")
-	flag.StringVar(&b.npm, "npm", filepath.Join("cmd", "tollgate", "testdata", "npm"),
+	flag.StringVar(&b.npm, "npm", filepath.Join("..", "cmd", "tollgate", "testdata", "npm"),
 		"folder of row v with the npm package oidc-provider in node_modules")
 	flag.StringVar(&b.profiles, "profile", "",
 		"folder for profiles of the server: CPU and allocations during rows a to d, j, l, n, q, s and v, heap and goroutines in e and k")

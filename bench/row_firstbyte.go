@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/cmd/bench/load"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/mock"
-	"github.com/tollgate-gateway/tollgate/cmd/bench/process"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
 // firstByteRow measures the time from a request to the first byte of its stream on an otherwise idle server,
