@@ -51,7 +51,7 @@ test: deps lint build ## everything: unit, adapt tables, integration, end to end
 lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
 	$(LINT) run ./...
 	cd bench && ../$(LINT) run --config ../.golangci.yml ./...
-	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom
+	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom ./archive
 
 bench: build $(CLIENTS) ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run; BENCH='-only a,b' for some
 	go test -run '^$$' -bench . -benchmem ./...
@@ -72,10 +72,10 @@ run: build ## the quick start in the foreground; its files are in data/
 xcaddy: $(TOOLS) ## the same gateway built by xcaddy from xcaddy.json, module list compared
 	go run .tools/xcaddybuild/main.go -tags $(TAGS) -ldflags "$(LDFLAGS)" -xcaddy .tools/bin/xcaddy -out bin/tollgate-xcaddy
 
-package: build $(NFPM) ## bin/dist: static binaries, bills of materials, Debian packages, OCI images, checksums; ARCHES=amd64 for one
+package: build $(NFPM) ## bin/dist: archives of static binaries, bills of materials, Debian packages, OCI images, checksums; TARGETS=linux/amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" NFPM="$(CURDIR)/$(NFPM)" packaging/build.sh
 
-reproduce: ## builds the binary of bin/dist a second time, elsewhere and from nothing, and compares
+reproduce: ## builds the archives of bin/dist a second time, elsewhere and from nothing, and compares; TARGETS=linux/amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" packaging/reproduce.sh
 
 check: lint build ## quick look before a commit: lint, and every example is formatted and adapts
