@@ -11,7 +11,7 @@ import (
 // SyncFolder makes the names in a folder survive the loss of power. It is called after a file was made or renamed
 // there and its content was synchronized.
 func SyncFolder(path string) error {
-	folder, err := os.Open(path) //nolint:gosec // callers pass folders that the operator names
+	folder, err := os.Open(path)
 	if err != nil {
 		return err
 	}

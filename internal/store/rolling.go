@@ -87,7 +87,7 @@ func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) 
 	if err != nil || !marked {
 		return "", err
 	}
-	rows, err := pool.QueryContext(ctx, fmt.Sprintf( //nolint:gosec // G201: the name is checked by newSchema
+	rows, err := pool.QueryContext(ctx, fmt.Sprintf(
 		"SELECT coalesce(%s, '') FROM %s WHERE version_id > %d ORDER BY version_id", additiveColumn, s.table(), after))
 	if err != nil {
 		return "", err
@@ -143,7 +143,7 @@ func (s *schema) mark(ctx context.Context, pool *sql.DB) error {
 	if s.dialect == Postgres {
 		placeholder = "$1"
 	}
-	_, err = pool.ExecContext(ctx, fmt.Sprintf( //nolint:gosec // G201: the names are checked by newSchema
+	_, err = pool.ExecContext(ctx, fmt.Sprintf(
 		"UPDATE %s SET %s = %s WHERE %[2]s IS NULL AND version_id IN (%[4]s)",
 		s.table(), additiveColumn, placeholder, strings.Join(numbers, ", ")), release)
 	return err

@@ -204,15 +204,15 @@ func startServer(t *testing.T, p place, release string, first int) *server {
 	return s
 }
 
-// await waits until the server has acknowledged more rows than now.
-func (s *server) await(t *testing.T, more int) {
+// await waits until the server has acknowledged 60 rows more than now.
+func (s *server) await(t *testing.T) {
 	t.Helper()
 	count := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.acknowledged)
 	}
-	for until := count() + more; count() < until; {
+	for until := count() + 60; count() < until; {
 		if _, running := <-s.changed; !running {
 			t.Fatalf("a server ended after %d rows: %v", count(), s.cmd.Wait())
 		}
@@ -238,16 +238,15 @@ func (s *server) kill(t *testing.T) []int {
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
-		const rows = 60
 		older := startServer(t, p, olderRelease, 0)
-		older.await(t, rows)
+		older.await(t)
 		newer := startServer(t, p, newerRelease, 1_000_000)
-		newer.await(t, rows)
-		older.await(t, rows)
+		newer.await(t)
+		older.await(t)
 		acknowledged := older.kill(t)
 		restarted := startServer(t, p, olderRelease, 2_000_000)
-		restarted.await(t, rows)
-		newer.await(t, rows)
+		restarted.await(t)
+		newer.await(t)
 		acknowledged = append(acknowledged, restarted.kill(t)...)
 		noted := newer.kill(t)
 
