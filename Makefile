@@ -44,17 +44,19 @@ build: ## bin/tollgate, one static binary
 test: deps lint build ## everything: unit, adapt tables, integration, end to end with bin/tollgate; go vet is a part of lint
 	status=0; \
 	$(RACE) $$(go list ./... | grep -v /e2e) || status=1; \
+	(cd bench && $(RACE) ./...) || status=1; \
 	$(RACE) -p 1 ./cmd/tollgate/e2e/... || status=1; \
 	exit $$status
 
 lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
 	$(LINT) run ./...
-	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom
+	cd bench && ../$(LINT) run --config ../.golangci.yml ./...
+	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom ./archive
 
-bench: build $(CLIENTS) ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run
+bench: build $(CLIENTS) ## micro benchmarks, 10,000 queries on both engines, then ratios against plain Caddy in the same run; BENCH='-only a,b' for some
 	go test -run '^$$' -bench . -benchmem ./...
 	go test -run TestEnginesAgree ./backends/runevents/query -generated 10000
-	go run ./cmd/bench
+	cd bench && go run . $(BENCH)
 
 fuzz: ## every fuzz test for a minute, one after the other; FUZZTIME=10m for longer
 	set -eo pipefail; tests=$$(go test -list '^Fuzz' ./...); \
@@ -70,10 +72,10 @@ run: build ## the quick start in the foreground; its files are in data/
 xcaddy: $(TOOLS) ## the same gateway built by xcaddy from xcaddy.json, module list compared
 	go run .tools/xcaddybuild/main.go -tags $(TAGS) -ldflags "$(LDFLAGS)" -xcaddy .tools/bin/xcaddy -out bin/tollgate-xcaddy
 
-package: build $(NFPM) ## bin/dist: static binaries, bills of materials, Debian packages, OCI images, checksums; ARCHES=amd64 for one
+package: build $(NFPM) ## bin/dist: archives of static binaries, bills of materials, Debian packages, OCI images, checksums; TARGETS=linux/amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" NFPM="$(CURDIR)/$(NFPM)" packaging/build.sh
 
-reproduce: ## builds the binary of bin/dist a second time, elsewhere and from nothing, and compares
+reproduce: ## builds the archives of bin/dist a second time, elsewhere and from nothing, and compares; TARGETS=linux/amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" packaging/reproduce.sh
 
 check: lint build ## quick look before a commit: lint, and every example is formatted and adapts

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Makes bin/dist: for each architecture a static binary, its bill of materials, a
-# Debian package and an OCI image, and the checksums of all. `make package` calls
-# it, at the top of the repository, with VERSION, LDFLAGS and NFPM set and
-# bin/tollgate built.
+# Makes bin/dist: for each system an archive with its static binary and a bill of
+# materials, for Linux also the binary itself, a Debian package and an OCI image, and
+# the checksums of all. `make package` calls it, at the top of the repository, with
+# VERSION, LDFLAGS and NFPM set and bin/tollgate built.
 set -euo pipefail
 : "${VERSION:?}" "${LDFLAGS:?}" "${NFPM:?}"
 dist=bin/dist
@@ -16,10 +16,15 @@ bin/tollgate completion bash >$dist/share/tollgate.bash
 bin/tollgate completion zsh >$dist/share/_tollgate
 bin/tollgate completion fish >$dist/share/tollgate.fish
 
-for ARCH in ${ARCHES:-amd64 arm64}; do
-	binary=$dist/tollgate_${VERSION}_linux_$ARCH
-	GOOS=linux GOARCH=$ARCH go build -ldflags "$LDFLAGS" -o "$binary" ./cmd/tollgate
+for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}; do
+	ARCH=${target#*/}
+	binary=$dist/tollgate_${VERSION}_${target/\//_}
+	packaging/binary.sh "$target" "$VERSION" $dist
 	go run .tools/sbom/main.go -version "$VERSION" "$binary" >"$binary.cdx.json"
+	if [ "${target%/*}" != linux ]; then
+		rm "$binary"
+		continue
+	fi
 	"$NFPM" package --config packaging/nfpm.yaml --packager deb --target "$dist/tollgate_${VERSION}_$ARCH.deb"
 	packaging/image.sh "$binary" "$ARCH" "$VERSION" "$binary.oci.tar"
 done
@@ -28,6 +33,19 @@ rm -r $dist/share
 
 # What came of it.
 (cd $dist && sha256sum --check --quiet SHA256SUMS)
+shopt -s nullglob
+for archive in "$dist"/*.tar.gz; do
+	listed=$(tar -tvzf "$archive")
+	grep -q '^-rwxr-xr-x .*/tollgate$' <<<"$listed"
+	grep -q '/LICENSE$' <<<"$listed"
+	binary=${archive%.tar.gz}
+	[ ! -e "$binary" ] || tar -xOzf "$archive" "${binary##*/}/tollgate" | cmp - "$binary"
+done
+for archive in "$dist"/*.zip; do
+	listed=$(python3 -m zipfile --list "$archive")
+	grep -q '/tollgate.exe ' <<<"$listed"
+	python3 -m zipfile --test "$archive" >/dev/null
+done
 for package in "$dist"/*.deb; do
 	[ "$(dpkg-deb --field "$package" Version)" = "$VERSION-1" ]
 	contents=$(dpkg-deb --contents "$package")

@@ -1,18 +1,31 @@
 #!/bin/bash
-# Checks that a release can be made again: it builds the binary of this machine's
-# architecture from a clone in another folder, with an empty build cache, and compares
-# it with the one in bin/dist. `make reproduce` calls it with VERSION and LDFLAGS set,
-# after `make package`; it compiles everything, which takes minutes.
+# Checks that a release can be made again: it builds the archives of bin/dist from a
+# clone in another folder, with an empty build cache, and compares them. `make
+# reproduce` calls it with VERSION and LDFLAGS set, after `make package`; it compiles
+# everything, which takes minutes for each system. TARGETS=linux/amd64 for one.
 set -euo pipefail
 : "${VERSION:?}" "${LDFLAGS:?}"
-arch=$(go env GOARCH)
-binary=$PWD/bin/dist/tollgate_${VERSION}_linux_$arch
-[ -e "$binary" ] || { echo "$binary is not there: run make package first" >&2; exit 1; }
+dist=$PWD/bin/dist
+if [ -z "${TARGETS:-}" ]; then
+	for archive in "$dist"/*.tar.gz "$dist"/*.zip; do
+		if [[ $archive =~ tollgate_${VERSION}_([a-z]+)_([a-z0-9]+)\.(tar\.gz|zip)$ ]]; then
+			TARGETS+=" ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
+		fi
+	done
+fi
+[ -n "${TARGETS:-}" ] || { echo "$dist has no archives: run make package first" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 git clone --quiet . "$work/elsewhere"
 cd "$work/elsewhere"
-GOCACHE=$work/cache GOOS=linux GOARCH=$arch go build -ldflags "$LDFLAGS" -o "$work/tollgate" ./cmd/tollgate
-sha256sum "$binary" "$work/tollgate"
-cmp "$binary" "$work/tollgate"
+mkdir "$work/dist"
+for target in $TARGETS; do
+	GOCACHE=$work/cache packaging/binary.sh "$target" "$VERSION" "$work/dist"
+	for archive in "$work/dist/tollgate_${VERSION}_${target/\//_}".{tar.gz,zip}; do
+		[ -e "$archive" ] || continue
+		sha256sum "$dist/${archive##*/}" "$archive"
+		cmp "$dist/${archive##*/}" "$archive"
+	done
+	rm -rf "$work/cache" # so that no build takes anything from another one
+done
 echo "both builds are equal"

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -83,7 +84,7 @@ func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error
 		err = os.Rename(unfinished, to) //nolint:gosec // the operator names the folder
 	}
 	if err == nil {
-		err = syncFolder(parent)
+		err = osfile.SyncFolder(parent)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(unfinished)) //nolint:gosec // the operator names the folder

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 )
 
 func compare(a, b string) int { return strings.Compare(a, b) }
@@ -111,7 +113,7 @@ func (w *writer) syncFolders() error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		return syncFolder(path)
+		return osfile.SyncFolder(path)
 	})
 }
 
@@ -169,13 +171,4 @@ func writeWhole(name string, from io.Reader) error {
 	}
 	_, err = io.Copy(file, from)
 	return errors.Join(err, file.Sync(), file.Close())
-}
-
-// syncFolder makes a new name in a folder survive the loss of power.
-func syncFolder(path string) error {
-	folder, err := os.Open(path) //nolint:gosec // the operator names the folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -131,7 +132,7 @@ func writeManifest(root string, m *Manifest) error {
 			return err
 		}
 	}
-	return syncFolder(root)
+	return osfile.SyncFolder(root)
 }
 
 var (

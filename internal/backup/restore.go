@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -251,7 +252,7 @@ func (f *files) copy(ctx context.Context, r *restorer, file File, to string) err
 	if err := writeWhole(to, io.TeeReader(from, &counter{ctx: ctx, progress: r.progress})); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(to))
+	return osfile.SyncFolder(filepath.Dir(to))
 }
 
 // finish renames the files to their final name.
@@ -267,7 +268,7 @@ func (f *files) finish(context.Context) error {
 	if err := os.Rename(f.to+store.RestoringEnding, f.to); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(f.to))
+	return osfile.SyncFolder(filepath.Dir(f.to))
 }
 
 func (*files) close() {}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 )
 
 // folder stores files under their hash, in subfolders named by its first two digits.
@@ -48,16 +50,7 @@ func (f folder) keep(_ context.Context, received *os.File, hash string) error {
 		return err
 	}
 	now := time.Now()
-	return errors.Join(os.Chtimes(to, now, now), syncFolder(filepath.Dir(to)), syncFolder(f.root))
-}
-
-// syncFolder makes a new name in a folder survive the loss of power.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(os.Chtimes(to, now, now), osfile.SyncFolder(filepath.Dir(to)), osfile.SyncFolder(f.root))
 }
 
 func (f folder) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser, error) {

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 )
 
 // MasterKeySize is the size of a master key in bytes.
@@ -227,17 +229,8 @@ func MakeKeyFile(path, text string) error {
 	if err := os.Link(aside.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making the key file: %w", err)
 	}
-	syncFolder(filepath.Dir(path))
+	_ = osfile.SyncFolder(filepath.Dir(path)) // some file systems cannot do it
 	return nil
-}
-
-// syncFolder makes a new name in a folder survive the loss of power, on systems that can do that: a key must not be
-// lost while what it sealed is still there.
-func syncFolder(path string) {
-	if folder, err := os.Open(path); err == nil {
-		_ = folder.Sync()
-		_ = folder.Close()
-	}
 }
 
 func readKeyFile(path string) ([]byte, error) {
@@ -258,7 +251,7 @@ func ReadKeyFile(path string, limit int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if !osfile.Private(info) {
 		return "", fmt.Errorf("the key file %s can be read by others; run: chmod 600 %s", path, path)
 	}
 	if info.Size() > limit {

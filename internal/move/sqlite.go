@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -188,7 +189,7 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	if err := os.Rename(beside, m.To.File()); err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(m.To.File())); err != nil {
+	if err := osfile.SyncFolder(filepath.Dir(m.To.File())); err != nil {
 		return err
 	}
 	for _, ending := range []string{"-wal", "-shm", ".migrate.lock"} {
@@ -201,13 +202,4 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	defer end()
 	_, err = conn.ExecContext(ctx, "DROP TABLE "+store.MovingTable)
 	return err
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

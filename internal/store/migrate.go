@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -25,7 +26,8 @@ type Schema struct {
 	// "schema_<name>". It has at most 40 lower case letters, digits and underscores and begins with a letter.
 	Name string
 	// Migrations holds in its root the files NNNNN_name.sql for both engines, or NNNNN_name.sqlite.sql and
-	// NNNNN_name.postgres.sql for one, with the annotations of goose ("-- +goose Up"). Other files are ignored. Words
+	// NNNNN_name.postgres.sql for one, with the annotations of goose ("-- +goose Up"). Other files are ignored. A line
+	// "-- additive" marks a migration that programs of the last release can go on with; see isAdditive. Words
 	// in double braces are replaced by the spelling of the engine: {{id}} is the type of a primary key whose numbers
 	// the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and {{without rowid}} a table
 	// option. See spellings.
@@ -53,10 +55,13 @@ type Partition struct {
 // schema is a registered Schema.
 type schema struct {
 	Schema
-	files   []string // in the order of their numbers
-	foreign []string // files for the other engine
-	until   int64    // the last version to apply; 0 means all
-	print   [sha256.Size]byte
+	dialect  Dialect
+	release  string   // see SetRelease
+	files    []string // in the order of their numbers
+	foreign  []string // files for the other engine
+	additive []int64  // the versions that older programs can go on with
+	until    int64    // the last version to apply; 0 means all
+	print    [sha256.Size]byte
 }
 
 var (
@@ -74,6 +79,7 @@ func (db *DB) Register(s Schema) error {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	added.release = db.release
 	for _, known := range db.schemas {
 		switch {
 		case known.Name != added.Name:
@@ -100,7 +106,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing migrations: %w", err)
 	}
-	checked := &schema{Schema: s}
+	checked := &schema{Schema: s, dialect: d}
 	sum := sha256.New()
 	for _, name := range files { // sorted by Glob
 		m := migrationFile.FindStringSubmatch(name)
@@ -119,6 +125,16 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 		sum.Write(fmt.Appendf(nil, "%s %d\n", name, len(text)))
 		sum.Write(text)
 		checked.files = append(checked.files, name)
+		switch additive, err := isAdditive(string(text)); {
+		case err != nil:
+			return nil, fmt.Errorf("migration %q %w", name, err)
+		case additive:
+			version, err := strconv.ParseInt(m[1], 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("migration %q: %w", name, err)
+			}
+			checked.additive = append(checked.additive, version)
+		}
 	}
 	if len(checked.files) == 0 {
 		return nil, fmt.Errorf("no migrations for %s", d)
@@ -138,22 +154,6 @@ func readMigration(files fs.FS, name string) ([]byte, error) {
 // ErrNewer is wrapped by the error of a database whose tables were made by a newer version of the program.
 var ErrNewer = errors.New("the database is of a newer program")
 
-// known returns an error if the tables are further than the migrations of this program, which would not know what to
-// store in them.
-func (s *schema) known(ctx context.Context, provider *goose.Provider) error {
-	there, err := provider.GetDBVersion(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)
-	}
-	sources := provider.ListSources()
-	if last := sources[len(sources)-1].Version; there > last {
-		return fmt.Errorf(
-			"%w: its tables of %s have version %d, this one knows %d; run the newer one, or restore the backup from before the upgrade",
-			ErrNewer, s.Name, there, last)
-	}
-	return nil
-}
-
 // apply brings one schema up to date. The caller holds the migration lock.
 func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
 	provider, err := goose.NewProvider(d, pool, s.Migrations,
@@ -165,7 +165,7 @@ func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logge
 	if err != nil {
 		return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
 	}
-	if err := s.known(ctx, provider); err != nil {
+	if err := s.known(ctx, provider, pool, logger); err != nil {
 		return err
 	}
 	up := provider.Up
@@ -187,6 +187,9 @@ func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logge
 	}
 	if err != nil {
 		return fmt.Errorf("migrating schema %q: %w", s.Name, err)
+	}
+	if err := s.mark(ctx, pool); err != nil {
+		return fmt.Errorf("noting the additive migrations of schema %q: %w", s.Name, err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +39,13 @@ func child() error {
 	if err != nil {
 		return err
 	}
-	if err := db.Register(testSchema()); err != nil {
+	release, _, rolling := strings.Cut(os.Getenv(childVar), " from ")
+	registered := testSchema()
+	if rolling {
+		db.SetRelease(release)
+		registered = rollingSchema(release)
+	}
+	if err := db.Register(registered); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -54,25 +61,27 @@ func child() error {
 	if err := db.WaitReady(ctx); err != nil {
 		return err
 	}
-	switch task := os.Getenv(childVar); task {
-	case "migrate":
+	switch task := os.Getenv(childVar); {
+	case task == "migrate":
 		return db.Close()
-	case "write":
-		return writeUntilKilled(ctx, db)
+	case task == "write":
+		return writeUntilKilled(0, func(id int) error { return writeItem(ctx, db, id) })
+	case rolling:
+		return serveRolling(ctx, db)
 	default:
 		return fmt.Errorf("unknown task %q", task)
 	}
 }
 
-// writeUntilKilled writes numbers and prints each one when it is acknowledged.
-func writeUntilKilled(ctx context.Context, db *DB) error {
+// writeUntilKilled writes numbers from first on and prints each one when it is acknowledged.
+func writeUntilKilled(first int, write func(id int) error) error {
 	const workers = 8
 	failed := make(chan error, workers)
 	var printing sync.Mutex
 	for w := range workers {
 		go func() {
-			for id := w; ; id += workers {
-				if err := writeItem(ctx, db, id); err != nil {
+			for id := first + w; ; id += workers {
+				if err := write(id); err != nil {
 					failed <- err
 					return
 				}

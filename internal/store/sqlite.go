@@ -129,7 +129,10 @@ func (s *sqlite) dsn(more url.Values) string {
 		"_foreign_keys": {"on"},
 		"_synchronous":  {s.options.Synchronous},
 		"_time_format":  {"sqlite"},
-		"_pragma":       {pragma("journal_size_limit", walSizeLimit)},
+		"_pragma": {
+			pragma("journal_size_limit", walSizeLimit),
+			pragma("fullfsync", 1), // only macOS needs it to get data out of the disk's cache
+		},
 	}
 	q["_pragma"] = append(q["_pragma"], more["_pragma"]...)
 	delete(more, "_pragma")

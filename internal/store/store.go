@@ -112,6 +112,7 @@ type DB struct {
 	closed   bool
 	keeping  bool            // the keeper goroutine has been started
 	keeper   sync.WaitGroup  // counts the keeper and the listening goroutine
+	release  string          // see SetRelease
 	schemas  []*schema       // in the order of Register
 	migrated int             // how many of schemas have been applied
 	waiting  []chan struct{} // closed when the next attempt has ended

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -183,14 +182,12 @@ func free(ctx context.Context, what string, address caddy.NetworkAddress) error 
 			at = at + " of " + what
 		}
 		switch {
-		case errors.Is(err, syscall.EADDRINUSE):
+		case errors.Is(err, errInUse):
 			return fmt.Errorf("the address %s is in use by another process: stop that process, or change the configuration", at)
-		case errors.Is(err, syscall.EADDRNOTAVAIL):
+		case errors.Is(err, errElsewhere):
 			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", at)
-		case errors.Is(err, syscall.EACCES):
-			return fmt.Errorf(
-				"the address %s is not permitted for this user: use a port from 1024 on, or allow the program to use it with: "+
-					"sudo setcap cap_net_bind_service=+ep %s", at, os.Args[0])
+		case errors.Is(err, errForbidden):
+			return fmt.Errorf("the address %s is not permitted for this user: %s", at, permission())
 		}
 	}
 	return nil

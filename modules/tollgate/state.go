@@ -42,7 +42,7 @@ func (a *App) databases() (all []backup.Database, err error) {
 			return nil
 		}
 		seen[storage.Key()] = true
-		db, err := storage.Open(a.logger)
+		db, err := opening(storage, a.logger)
 		if err != nil {
 			return fmt.Errorf("database %s: %w", name, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/osfile"
 )
 
 // Files stores keys in a folder that only the user of this process may read, each in a file with the name
@@ -56,7 +58,7 @@ func (f Files) stored(name string) (s Stored, err error) {
 	if err != nil {
 		return s, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if !osfile.Private(info) {
 		return s, fmt.Errorf("the key can be read by others; run: chmod 600 %s", path)
 	}
 	if info.Size() > maxFile {
@@ -121,10 +123,7 @@ func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first b
 	if err := os.Rename(aside.Name(), filepath.Join(f.Folder, name)); err != nil {
 		return err
 	}
-	if folder, err := os.Open(f.Folder); err == nil { // makes the rename durable, if the system supports that
-		_ = folder.Sync()
-		_ = folder.Close()
-	}
+	_ = osfile.SyncFolder(f.Folder) // some file systems cannot do it
 	return nil
 }
 

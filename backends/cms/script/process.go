@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -99,7 +100,7 @@ func closeAll(files ...*os.File) {
 // executable returns the path of the running program, even if its file has been replaced since.
 func executable() string {
 	const running = "/proc/self/exe"
-	if _, err := os.Stat(running); err == nil {
+	if _, err := os.Stat(running); err == nil && runtime.GOOS == "linux" {
 		return running
 	}
 	name, err := os.Executable()

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/bench/forum"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/process"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// boardCaddyfile takes the addresses of admin and the board, and the database. It has no budget, because the
+// load would exhaust it.
+const boardCaddyfile = `{
+	admin %[1]s
+	auto_https off
+	persist_config off
+	storage file_system caddy
+	grace_period 5s
+	log {
+		level ERROR
+	}
+	tollgate {
+		database sqlite "%[3]s"
+	}
+}
+
+http://%[2]s {
+	route {
+		api_errors board
+		api_auth board_token {
+			guest
+		}
+		board
+	}
+}
+`
+
+// serveBoard measures the built binary over HTTP.
+func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (lines []line, err error) {
+	dir, err := os.MkdirTemp(b.dir, "board-")
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := process.FreeAddresses(ctx, 2)
+	if err != nil {
+		return nil, err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return nil, err
+	}
+	s := &process.Server{Dir: dir, Admin: addresses[0], Config: fmt.Sprintf(boardCaddyfile, addresses[0], addresses[1],
+		file)}
+	if err := s.Start(ctx, b.binary, b.environment); err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	to := load.Site{Address: addresses[1]}
+	if err := s.Await(ctx, &load.Load{To: to, Request: to.Get("/api/v1/forums"), Check: isOK}); err != nil {
+		return nil, fmt.Errorf("the server does not answer: %w\n%s", err, s.Said())
+	}
+	before, err := s.Resident()
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []struct{ what, path string }{
+		{"25 threads of a forum", "/api/v1/forums/" + strconv.Itoa(forum.First) + "/threads"},
+		{"25 posts deep in a thread", fmt.Sprintf("/api/v1/threads/%d/posts?after=%d", forum.LongThread, f.Posts/2)},
+	} {
+		l := &load.Load{To: to, Request: to.Get(kind.path), Check: isPage, Conns: conns}
+		if o := l.Run(ctx, warmUp); o.Failure != nil {
+			return nil, o.Failure
+		}
+		var rates, cpus []float64
+		for range b.rounds {
+			got, err := b.sample(ctx, s.Child, l)
+			if err != nil {
+				return nil, err
+			}
+			rates, cpus = append(rates, got.rate), append(cpus, got.cpu)
+		}
+		lines = append(lines,
+			line{what: "HTTP: GET/s, " + kind.what + ", load beside", tollgate: number(median(rates))},
+			line{what: "HTTP: GET/s a core of the server, the same", tollgate: number(1e6 / median(cpus))})
+	}
+	after, err := s.Resident()
+	if err != nil {
+		return nil, err
+	}
+	return append(lines, line{
+		what:  "HTTP: MB of the server's memory, before and after",
+		plain: number(float64(before) / 1e6), tollgate: number(float64(after) / 1e6),
+	}), nil
+}
+
+func isPage(got load.Reply) error {
+	if got.Status != 200 || got.Bytes < 5000 {
+		return fmt.Errorf("status %d with %d bytes instead of 200 with a page", got.Status, got.Bytes)
+	}
+	return nil
+}
+
+// maxOnPostgres bounds the posts that are copied to PostgreSQL.
+const maxOnPostgres = 1_000_000
+
+// postgresBoard measures a board on PostgreSQL. Without the address of a database it starts one on the same
+// machine, without durable writes: then what counts is the CPU time in this process and how the pages
+// compare.
+func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
+	dsn := os.Getenv(benchPostgresVariable)
+	if dsn == "" {
+		var stop func() error
+		if dsn, stop, err = testenv.StartPostgres(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	db, err := store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
+	if err != nil {
+		return nil, err
+	}
+	db, service, err := startBoard(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { service.Close(); err = errors.Join(err, db.Close()) }()
+	f := forum.New(min(posts, maxOnPostgres))
+	began := time.Now()
+	if err := copyForum(ctx, f, db, dsn); err != nil {
+		return nil, fmt.Errorf("making a forum: %w", err)
+	}
+	took := time.Since(began)
+	if lines, err = askBoard(ctx, f, service); err != nil {
+		return nil, err
+	}
+	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) +
+		" posts", tollgate: number(took.Seconds())}}, lines...)
+	for i := range lines {
+		lines[i].what = "PostgreSQL: " + lines[i].what
+		if lines[i].ratio == "" { // the times to compare with are those on SQLite
+			lines[i].aim = ""
+		}
+	}
+	return lines, nil
+}
+
+// copyForum fills the database, unless an earlier run has.
+func copyForum(ctx context.Context, f *forum.Forum, db *store.DB, dsn string) error {
+	var last int64
+	err := db.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT COALESCE(max(post_id), 0) FROM board_search").Scan(&last)
+	})
+	if err != nil || last >= f.Posts {
+		return err
+	}
+	registered, err := registeredGroup(ctx, db)
+	if err != nil {
+		return err
+	}
+	to, err := forum.NewPostgres(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Fill(ctx, registered, to, progress(f.Posts)), to.Close(ctx))
+}

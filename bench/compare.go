@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/process"
+)
+
+// conns is the number of connections of a load. It is below the 32 idle
+// connections to an upstream that reverse_proxy keeps, so that plain Caddy does
+// not pay for dialing.
+const conns = 16
+
+const (
+	warmUp = 300 * time.Millisecond
+	// settle is how long the usage log needs, which is written every second.
+	settle = 1100 * time.Millisecond
+)
+
+// sample is the result of one slice of one side.
+type sample struct {
+	rate float64 // requests per second
+	cpu  float64 // CPU time of the server per request, in microseconds
+	late float64 // the 99th percentile of the latency, in milliseconds
+}
+
+// pair is the comparison of two sides, round by round.
+type pair struct{ plain, other []sample }
+
+// compare runs slices of two loads in turn, alternating which one begins, so that a drift of the machine
+// affects both.
+func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plain, other *load.Load) (*pair, error) {
+	return b.compareSides(ctx, rounds, side{s.Child, plain}, side{s.Child, other})
+}
+
+// side is one side of a comparison: a load and the process that answers it.
+type side struct {
+	of   *process.Child
+	load *load.Load
+}
+
+// compareSides does the same as compare for two processes.
+func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side) (*pair, error) {
+	for _, side := range []side{plain, other} {
+		if o := side.load.Run(ctx, warmUp); o.Failure != nil {
+			return nil, o.Failure
+		}
+	}
+	var p pair
+	for round := range rounds {
+		sides := []side{plain, other}
+		if round%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for _, side := range sides {
+			got, err := b.sample(ctx, side.of, side.load)
+			if err != nil {
+				return nil, err
+			}
+			if side == plain {
+				p.plain = append(p.plain, got)
+			} else {
+				p.other = append(p.other, got)
+			}
+		}
+	}
+	return &p, nil
+}
+
+// sample runs one slice.
+func (b *bench) sample(ctx context.Context, s *process.Child, l *load.Load) (sample, error) {
+	before, err := s.CPU()
+	if err != nil {
+		return sample{}, err
+	}
+	o := l.Run(ctx, b.slice)
+	if o.Failure != nil {
+		return sample{}, fmt.Errorf("%d of %d requests failed: %w", o.Failed, o.Requests+o.Failed, o.Failure)
+	}
+	select {
+	case <-time.After(l.Settle):
+	case <-ctx.Done():
+		return sample{}, ctx.Err()
+	}
+	after, err := s.CPU()
+	if err != nil {
+		return sample{}, err
+	}
+	return sample{
+		o.Rate(), float64((after - before).Microseconds()) / float64(max(1, o.Requests)),
+		o.Percentile(99).Seconds() * 1000,
+	}, nil
+}
+
+func rateOf(s sample) float64 { return s.rate }
+func cpuOf(s sample) float64  { return s.cpu }
+func lateOf(s sample) float64 { return s.late }
+
+// medianOf returns the median of one figure over the rounds of a side.
+func medianOf(side []sample, figure func(sample) float64) float64 {
+	values := make([]float64, len(side))
+	for i, s := range side {
+		values[i] = figure(s)
+	}
+	return median(values)
+}
+
+// ratio returns the median of the rounds' ratios. It is steadier than the ratio of the medians, because the
+// two slices of a round are close in time.
+func (p *pair) ratio(figure func(sample) float64) float64 {
+	values := make([]float64, len(p.plain))
+	for i := range values {
+		values[i] = figure(p.other[i]) / figure(p.plain[i])
+	}
+	return median(values)
+}
+
+// difference returns the median of the rounds' differences.
+func (p *pair) difference(figure func(sample) float64) float64 {
+	values := make([]float64, len(p.plain))
+	for i := range values {
+		values[i] = figure(p.other[i]) - figure(p.plain[i])
+	}
+	return median(values)
+}
+
+// lines returns the two lines of a comparison: the rates with an aim, and the CPU time without one.
+func (p *pair) lines(what string, aim float64) []line {
+	cpu := beside(what+", server CPU µs a request", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+	cpu.ratio = fmt.Sprintf("%.2f", p.ratio(cpuOf))
+	return []line{
+		atLeast(what+", requests/s", medianOf(p.plain, rateOf), medianOf(p.other, rateOf), p.ratio(rateOf), aim),
+		cpu,
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return 0
+	}
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
+}
+
+// profileTime yields enough samples to see what costs a hundredth of the time.
+const profileTime = 6 * time.Second
+
+// profile saves CPU and allocation profiles of the server under a load. It uses a slice of its own, because
+// profiling costs time too.
+func (b *bench) profile(ctx context.Context, s *process.Server, l *load.Load, name string) error {
+	if b.profiles == "" {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan *load.Outcome, 1)
+	go func() { ended <- l.Run(ctx, time.Hour) }()
+	for _, kind := range [...]string{"profile", "allocs"} {
+		if err := s.SaveProfile(ctx, kind, profileTime, filepath.Join(b.profiles, name+"."+kind)); err != nil {
+			return err
+		}
+	}
+	stop()
+	return (<-ended).Failure
+}

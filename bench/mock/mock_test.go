@@ -1,0 +1,54 @@
+package mock
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-gateway/tollgate/bench/load"
+)
+
+// TestMock sends what the rows send, through the client that they use.
+func TestMock(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(answer))
+	t.Cleanup(server.Close)
+	to := load.Site{Address: strings.TrimPrefix(server.URL, "http://"), Key: "key"}
+	ctx := t.Context()
+
+	c := &load.Client{Address: to.Address}
+	t.Cleanup(c.Close)
+	for ask, check := range map[string]func(load.Reply) error{Whole: IsWhole, Burst: IsStream, Padded: IsStream, Paced: IsStream} {
+		got, err := c.Do(ctx, to.Chat(Chat(ask, ask != Whole, 1<<10)))
+		if err == nil {
+			err = check(got)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", ask, err)
+		}
+	}
+	got, err := c.Do(ctx, to.Chat(`{"messages":[]}`))
+	if err != nil || got.Status != http.StatusBadRequest {
+		t.Errorf("asked for nothing: status %d and error %v, want 400", got.Status, err)
+	}
+	for ask, events := range map[string]int{Idle: 1, Flood + "2000": 2000} {
+		held := &load.Client{Address: to.Address}
+		if err := held.Hold(ctx, to.Chat(Chat(ask, true, 1<<10)), events); err != nil {
+			t.Errorf("%s: %v", ask, err)
+		}
+		held.Close() // lets the mock's handler end
+	}
+}
+
+func TestPayload(t *testing.T) {
+	t.Parallel()
+	if len(wholeReply) != 1024 {
+		t.Errorf("the reply has %d bytes, want 1024", len(wholeReply))
+	}
+	for _, size := range []int{1 << 10, 200 << 10} {
+		if body := Chat(Whole, false, size); len(body) != size || asked([]byte(body)) != Whole {
+			t.Errorf("a body of %d bytes, want %d, that asks %q", len(body), size, asked([]byte(body)))
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/process"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+// issuerCaddyfile takes the addresses of admin, a plain site and the server, the database, and the address of
+// a service behind the edge.
+const issuerCaddyfile = `{
+	admin %[1]s
+	auto_https off
+	persist_config off
+	storage file_system caddy
+	grace_period 5s
+	log {
+		level ERROR
+	}
+	tollgate {
+		database %[4]s
+	}
+}
+
+http://%[2]s {
+	header Content-Type application/json
+	respond "{}"
+}
+
+http://%[3]s {
+	tollgate authserver {
+		config keys.yaml
+	}
+}
+
+http://%[5]s {
+	api_auth oauth {
+		issuer http://%[3]s
+		audience https://notes.example/mcp
+	}
+	header Content-Type application/json
+	respond "{}"
+}
+`
+
+// issuerKeys takes the address of the server. The algorithm is ES256, the default.
+const issuerKeys = `server: {issuer: 'http://%s'}
+session: {secret: '` + issuerSecret + `'}
+client_secret_pepper: '` + issuerPepper + `'
+rate_limit: {enabled: false}
+`
+
+// issuer is an authorization server on one database, which this process has open as well.
+type issuer struct {
+	*process.Server
+	oauthClient
+
+	plain, edge load.Site
+	db          *store.DB
+	size        string // the SQL statement for the size of the database
+
+	introspected atomic.Int64
+	tokens       [][]byte // requests about tokens
+	granting     string   // an access token of the user
+	bound        string   // an access token of the client, bound to the key of prover
+	bearer       string   // an access token of the client that is not bound
+	prover       *load.Prover
+}
+
+// authserverRow measures an authorization server and compares it with plain `respond`: on SQLite with durable
+// commits and, in the column "plain" of the lines that say so, on PostgreSQL, whose own work is not counted.
+func authserverRow(ctx context.Context, b *bench) ([]line, error) {
+	dir, err := os.MkdirTemp(b.dir, "authserver-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	file := filepath.Join(dir, database)
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
+	lite, err := b.issue(ctx, dir, `sqlite "`+file+`"`, db, err)
+	if err != nil {
+		return nil, err
+	}
+	defer lite.end()
+	lite.size = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+	dsn, stop, err := testenv.StartPostgres()
+	if err != nil {
+		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
+	}
+	defer func() { _ = stop() }() // nothing in it is kept
+	if dir, err = os.MkdirTemp(b.dir, "authserver-"); err != nil {
+		return nil, fmt.Errorf("making a folder for the server: %w", err)
+	}
+	db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
+	postgres, err := b.issue(ctx, dir, `postgres "`+dsn+`"`, db, err)
+	if err != nil {
+		return nil, err
+	}
+	defer postgres.end()
+	postgres.size = "SELECT pg_database_size(current_database())"
+
+	var lines []line
+	for _, kind := range []struct {
+		name, what string
+		load       func(s *issuer) *load.Load
+		aim        float64 // requests per core and second; 0 for none
+	}{
+		{"q-jwks", "JWKS", (*issuer).keySet, 0},
+		{"q-client", "client_credentials", (*issuer).machine, 3000},
+		{"q-introspect", "introspection", (*issuer).introspection, 10_000},
+		{"q-refresh", "refresh", func(s *issuer) *load.Load { return s.refreshing() }, 2000},
+		{"q-dpop", "client_credentials with a proof", (*issuer).proving, 0},
+		{"q-exchange", "token exchange", (*issuer).exchanging, 0},
+		{"q-edge", "a service behind the edge, bearer token", (*issuer).atEdge, 0},
+		{"q-edge-dpop", "a service behind the edge, token and proof", (*issuer).provingAtEdge, 0},
+		{"q-code", "code flow, 2 requests", func(s *issuer) *load.Load { return s.flow() }, 0},
+		{"q-authorize", "authorization request of a registered client", (*issuer).asking, 0},
+		{"q-cimd", "authorization request of a client with a document", (*issuer).askingDocumented, 0},
+	} {
+		more, err := b.issuerLines(ctx, lite, postgres, kind.name, kind.what, kind.load, kind.aim)
+		if lines = append(lines, more...); err != nil {
+			return lines, fmt.Errorf("%s: %w", kind.what, err)
+		}
+	}
+	for _, kind := range []struct {
+		what string
+		load func(s *issuer) *load.Load
+	}{
+		{"token of a client", (*issuer).machine},
+		{"code flow", func(s *issuer) *load.Load { return s.flow() }},
+	} {
+		heap, size, err := lite.kept(ctx, kind.load(lite))
+		if err != nil {
+			return lines, err
+		}
+		_, other, err := postgres.kept(ctx, kind.load(postgres))
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines,
+			line{what: "bytes in memory a live " + kind.what, tollgate: number(heap)},
+			line{
+				what:  "bytes in the database a live " + kind.what + ", with its audit (plain: PostgreSQL)",
+				plain: number(other), tollgate: number(size),
+			})
+	}
+	return lines, nil
+}
+
+// issue starts a server on a database that it fills first.
+func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err error) (*issuer, error) {
+	if db, err = openIssuing(ctx, db, err); err != nil {
+		return nil, err
+	}
+	s := &issuer{db: db}
+	addresses, err := process.FreeAddresses(ctx, 4)
+	if err == nil {
+		s.oauthClient, err = seedIssuing(ctx, db)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "keys.yaml"), fmt.Appendf(nil, issuerKeys, addresses[2]), 0o600)
+	}
+	if err == nil {
+		s.plain, s.site, s.edge = load.Site{Address: addresses[1]}, load.Site{Address: addresses[2]},
+			load.Site{Address: addresses[3]}
+		s.Server = &process.Server{
+			Dir: dir, Admin: addresses[0],
+			Config: fmt.Sprintf(issuerCaddyfile, addresses[0], addresses[1], addresses[2], option, addresses[3]),
+		}
+		err = s.Start(ctx, b.binary, b.environment)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing an authorization server: %w", err), db.Close())
+	}
+	err = s.Await(ctx, &load.Load{To: s.site, Request: s.site.Get("/ready"), Check: isOK})
+	if err == nil {
+		err = s.prepare(ctx)
+	}
+	if err != nil {
+		said := s.Said()
+		s.end()
+		return nil, fmt.Errorf("the authorization server does not answer: %w\n%s", err, said)
+	}
+	return s, nil
+}
+
+func (s *issuer) end() {
+	s.Stop()
+	_ = s.db.Close() // nothing in it is kept
+}
+
+// prepare obtains the tokens that the loads introspect, refresh and use.
+func (s *issuer) prepare(ctx context.Context) error {
+	c := &load.Client{Address: s.site.Address, Keep: true}
+	defer c.Close()
+	for _, id := range []string{s.id, issuingDocument} {
+		if got, err := c.Do(ctx, s.site.Get(s.authorizing(id))); err != nil || !strings.HasPrefix(got.Location, "/login") {
+			return fmt.Errorf("%s: status %d to %q instead of a redirect to the login: %.300s: %w",
+				id, got.Status, got.Location, got.Text, err)
+		}
+	}
+	access, err := s.collect(ctx, c)
+	if err != nil {
+		return err
+	}
+	s.granting = access[0]
+	for _, token := range access {
+		s.tokens = append(s.tokens, s.form("/oauth/introspect", url.Values{"token": {token}}))
+	}
+	if s.prover, err = load.NewProver(); err != nil {
+		return err
+	}
+	request, err := s.proved()
+	if err != nil {
+		return err
+	}
+	for request, token := range map[string]*string{string(request): &s.bound, string(s.machine().Request): &s.bearer} {
+		text, err := s.ask(ctx, c, []byte(request))
+		if err != nil {
+			return err
+		}
+		*token = gjson.Get(text, "access_token").String()
+	}
+	return nil
+}
+
+func isOK(got load.Reply) error {
+	if got.Status != 200 {
+		return fmt.Errorf("status %d instead of 200: %.300s", got.Status, got.Text)
+	}
+	return nil
+}
+
+func (s *issuer) keySet() *load.Load {
+	return &load.Load{To: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
+}
+
+// machines are the parameters of a token request of the client for itself.
+var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
+
+func (s *issuer) machine() *load.Load {
+	return &load.Load{
+		To: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns,
+		Settle: backgroundPause,
+	}
+}
+
+const tokenPath = "/oauth/token" //nolint:gosec // G101: a path
+
+// proved returns the request of machine with a proof, which can be used once.
+func (s *issuer) proved() ([]byte, error) {
+	proof, err := s.prover.Proof("POST", "http://"+s.site.Address+tokenPath, "")
+	return s.form(tokenPath, machines, proof), err
+}
+
+func (s *issuer) proving() *load.Load {
+	return &load.Load{To: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
+}
+
+// exchanging returns the load of a client that exchanges the token of a user for a narrower one.
+func (s *issuer) exchanging() *load.Load {
+	request := s.form(tokenPath, url.Values{
+		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting},
+		"subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
+	})
+	return &load.Load{To: s.site, Request: request, Check: isToken, Conns: conns, Settle: backgroundPause}
+}
+
+func (s *issuer) atEdge() *load.Load {
+	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
+		"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
+	return &load.Load{To: s.edge, Request: request, Check: isOK, Conns: conns}
+}
+
+// provingAtEdge returns the load of calls to the service with a bound token. Each proof can be used once.
+func (s *issuer) provingAtEdge() *load.Load {
+	return &load.Load{To: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
+		proof, err := s.prover.Proof("GET", "https://notes.example/notes", s.bound)
+		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
+			"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
+	}}
+}
+
+func (s *issuer) introspection() *load.Load {
+	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Next: func() ([]byte, error) {
+		return s.tokens[int(s.introspected.Add(1))%len(s.tokens)], nil
+	}, Check: func(got load.Reply) error {
+		if got.Status != 200 || got.Bytes < 100 {
+			return fmt.Errorf("status %d with %d bytes instead of 200 with an active token", got.Status, got.Bytes)
+		}
+		return nil
+	}}
+}
+
+// asking returns the load of browsers in which nobody is signed in.
+func (s *issuer) asking() *load.Load { return s.begins(s.id) }
+
+// askingDocumented returns the same for a client whose metadata document was fetched before.
+func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
+
+func (s *issuer) begins(client string) *load.Load {
+	return &load.Load{
+		To: s.site, Request: s.site.Get(s.authorizing(client)), Conns: conns,
+		Check: func(got load.Reply) error {
+			if got.Status != 302 {
+				return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.Status, got.Text)
+			}
+			return nil
+		},
+	}
+}
+
+// issuerLines measures one kind of request on three sides in turn: plain Caddy, SQLite, PostgreSQL.
+func (b *bench) issuerLines(
+	ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load.Load, aim float64,
+) ([]line, error) {
+	type side struct {
+		on   *issuer
+		load *load.Load
+		got  []sample
+	}
+	plain := &side{on: lite, load: &load.Load{To: lite.plain, Request: lite.plain.Get("/"), Check: isOK, Conns: conns}}
+	ours, other := &side{on: lite, load: kind(lite)}, &side{on: postgres, load: kind(postgres)}
+	sides := []*side{plain, ours, other}
+	for _, of := range sides {
+		if o := of.load.Run(ctx, warmUp); o.Failure != nil {
+			return nil, o.Failure
+		}
+	}
+	for range (b.rounds + 1) / 2 { // measuring three sides takes long
+		for _, of := range sides {
+			got, err := b.sample(ctx, of.on.Child, of.load)
+			if err != nil {
+				return nil, err
+			}
+			of.got = append(of.got, got)
+		}
+		sides = append(sides[1:], sides[0]) // another one begins
+	}
+	if err := b.profile(ctx, lite.Server, ours.load, name); err != nil {
+		return nil, err
+	}
+	p := &pair{plain.got, ours.got}
+	rate, cpu := beside(what+", a second (plain: respond)", medianOf(p.plain, rateOf), medianOf(p.other, rateOf)),
+		beside(what+", server CPU µs (plain: respond)", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+	rate.ratio, cpu.ratio = fmt.Sprintf("%.2f", p.ratio(rateOf)), fmt.Sprintf("%.2f", p.ratio(cpuOf))
+	core := beside(what+", a second and core of the server (plain: PostgreSQL)",
+		1e6/medianOf(other.got, cpuOf), 1e6/medianOf(ours.got, cpuOf))
+	if aim > 0 {
+		core.aim, core.met = fmt.Sprintf(">= %.0f", aim), 1e6/medianOf(ours.got, cpuOf) >= aim
+	}
+	return []line{
+		rate, cpu, core,
+		beside(what+", a second (plain: PostgreSQL)", medianOf(other.got, rateOf), medianOf(ours.got, rateOf)),
+		beside(what+", p99 ms (plain: PostgreSQL)", medianOf(other.got, lateOf), medianOf(ours.got, lateOf)),
+	}, nil
+}
+
+// keptTime is long enough for thousands of tokens.
+const keptTime = 2 * time.Second
+
+// kept returns how much memory of the server and how much space in its database a token takes, in bytes.
+func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, err error) {
+	var before, after struct {
+		process.Memory
+		size int64
+	}
+	look := func() (err error) {
+		if before, after = after, before; ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(l.Settle)
+		if after.Memory, err = s.Memory(ctx); err == nil {
+			after.size, err = stored(ctx, s.db, s.size)
+		}
+		return err
+	}
+	if err := look(); err != nil {
+		return 0, 0, err
+	}
+	o := l.Run(ctx, keptTime)
+	if o.Failure != nil {
+		return 0, 0, o.Failure
+	}
+	if err := look(); err != nil {
+		return 0, 0, err
+	}
+	return float64(after.Heap-before.Heap) / float64(o.Requests), float64(after.size-before.size) / float64(o.Requests),
+		nil
+}

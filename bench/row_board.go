@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/board"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/bench/forum"
+	"github.com/tollgate-gateway/tollgate/bench/process"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+const (
+	// boardPostsVariable is the environment variable with the number of posts on the board. The full size is
+	// 10,000,000, which takes half an hour and 25 GB.
+	boardPostsVariable = "TOLLGATE_BENCH_POSTS"
+	// benchDirVariable is the environment variable with a folder that keeps what takes long to make.
+	benchDirVariable = "TOLLGATE_BENCH_DIR"
+	// benchPostgresVariable is the environment variable with the address of an empty PostgreSQL database
+	// (postgres://…), which keeps the forum too. Default: a temporary server.
+	benchPostgresVariable = "TOLLGATE_BENCH_POSTGRES"
+)
+
+// boardFile makes the database of a forum, or returns the one that was made before. The replies that a run
+// writes remain in it.
+func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
+	dir := os.Getenv(benchDirVariable)
+	if dir == "" {
+		dir = b.dir
+	} else if err := os.MkdirAll(dir, 0o750); err != nil { //nolint:gosec // G703: the person at the keyboard names the folder
+		return "", err
+	}
+	file := filepath.Join(dir, fmt.Sprintf("board-%d.db", posts))
+	if _, err := os.Stat(file); err == nil { //nolint:gosec // G703: the person at the keyboard names the folder
+		return file, nil
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	making := file + ".making"
+	if err := os.Remove(making); err != nil && !errors.Is(err, os.ErrNotExist) { //nolint:gosec // G703: the person at the keyboard names the folder
+		return "", err
+	}
+	db, service, err := openBoard(ctx, making)
+	if err != nil {
+		return "", err
+	}
+	registered, err := registeredGroup(ctx, db)
+	service.Close()
+	if err = errors.Join(err, db.Close()); err != nil {
+		return "", err
+	}
+	to, err := forum.NewSQLite(ctx, making)
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(forum.New(posts).Fill(ctx, registered, to, progress(posts)), to.Close())
+	if err == nil {
+		err = durable(making)
+	}
+	if err != nil {
+		return "", err
+	}
+	return file, os.Rename(making, file) //nolint:gosec // G703: the person at the keyboard names the folder
+}
+
+// durable flushes a file to the disk. The fill leaves that to the system, so that otherwise the first flush
+// of a later write would have to wait for all of it.
+func durable(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR, 0) //nolint:gosec // G304: as in boardFile
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// progress returns a function that reports the progress of a fill, one line per million posts.
+func progress(posts int64) func(done int64) {
+	began, reported := time.Now(), int64(0)
+	return func(done int64) {
+		if done/1_000_000 == reported && done != posts {
+			return
+		}
+		reported = done / 1_000_000
+		fmt.Fprintf(os.Stderr, "  %d of %d posts, %.0f a second\n", done, posts, float64(done)/time.Since(began).Seconds())
+	}
+}
+
+func openBoard(ctx context.Context, file string) (*store.DB, *board.Server, error) {
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
+	if err != nil {
+		return nil, nil, err
+	}
+	return startBoard(ctx, db)
+}
+
+func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Server, error) {
+	err := db.Register(board.Schema())
+	if err == nil {
+		db.Start(ctx)
+		err = db.WaitReady(ctx)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	service := board.New(db, kernel.Options{NoFlood: true}, zap.NewNop(), time.Now)
+	if err := service.Ready(ctx); err != nil {
+		service.Close()
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, service, nil
+}
+
+// registeredGroup returns the id of the group of members.
+func registeredGroup(ctx context.Context, db *store.DB) (id int64, err error) {
+	err = db.Read(ctx, func(c store.Conn) error {
+		return c.Row("SELECT id FROM board_groups WHERE kind = 'registered'").Scan(&id)
+	})
+	return id, err
+}
+
+// boardRow measures a large board.
+func boardRow(ctx context.Context, b *bench) ([]line, error) {
+	posts := int64(200_000)
+	if text := os.Getenv(boardPostsVariable); text != "" {
+		var err error
+		if posts, err = strconv.ParseInt(text, 10, 64); err != nil || posts < 1000 {
+			return nil, fmt.Errorf("%s must be a number of posts from 1000 on, not %q", boardPostsVariable, text)
+		}
+	}
+	began := time.Now()
+	file, err := b.boardFile(ctx, posts)
+	if err != nil {
+		return nil, fmt.Errorf("making a forum: %w", err)
+	}
+	lines := []line{{what: "seconds to make a forum of " + strconv.FormatInt(posts, 10) +
+		" posts", tollgate: number(time.Since(began).Seconds())}}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the database: %w", err)
+	}
+	lines = append(lines, line{
+		what:     "bytes a post in the database",
+		tollgate: number(float64(info.Size()) / float64(posts)),
+	})
+	f := forum.New(posts)
+	for _, part := range []func() ([]line, error){
+		func() ([]line, error) { return fileBoard(ctx, f, file) },
+		func() ([]line, error) { return b.serveBoard(ctx, f, file) },
+		func() ([]line, error) { return postgresBoard(ctx, posts) },
+	} {
+		more, err := part()
+		lines = append(lines, more...)
+		if err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
+}
+
+// fileBoard measures a board on SQLite in this process.
+func fileBoard(ctx context.Context, f *forum.Forum, file string) ([]line, error) {
+	db, service, err := openBoard(ctx, file)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	defer func() { service.Close(); _ = db.Close() }() // nothing in it is kept
+	return askBoard(ctx, f, service)
+}
+
+// askBoard measures a board in this process.
+func askBoard(ctx context.Context, f *forum.Forum, service *board.Server) ([]line, error) {
+	c, err := newBoardClient(ctx, f, service)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.close(ctx) }() // the tokens expire after a day
+	var lines []line
+	for _, part := range []func(context.Context) ([]line, error){c.ask, c.reply, c.search} {
+		more, err := part(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, more...)
+	}
+	memory, err := process.Resident(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	return append(lines, line{what: "MB of memory, with the load", tollgate: number(float64(memory) / 1e6)}), nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
+	"github.com/tollgate-gateway/tollgate/bench/process"
+)
+
+// reloads is the number of reloads.
+const reloads = 50
+
+// reloadRow loads the configuration repeatedly under load, and measures what is left when the old
+// configurations have had time to end.
+func reloadRow(ctx context.Context, b *bench) ([]line, error) {
+	const moreGoroutines, moreHeap = 10, 2048
+	plain, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Plain })
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Gateway })
+	if err != nil {
+		return nil, err
+	}
+	return []line{
+		{
+			what: "goroutines more after 50 reloads under load", plain: signed(plain.goroutines),
+			tollgate: signed(gateway.goroutines),
+			aim:      fmt.Sprintf("<= +%d", moreGoroutines), met: gateway.goroutines <= moreGoroutines,
+		},
+		{
+			what: "heap more after 50 reloads under load, KiB", plain: signed(plain.heap), tollgate: signed(gateway.heap),
+			aim: fmt.Sprintf("<= +%d", moreHeap), met: gateway.heap <= moreHeap,
+		},
+		{
+			what: "requests broken by 50 reloads", plain: strconv.Itoa(plain.broken), tollgate: strconv.Itoa(gateway.broken),
+			aim: "0", met: gateway.broken == 0,
+		},
+		// Caddy closes the old listening socket together with the connections in its queue, and nothing behind it
+		// can help that.
+		{
+			what: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered),
+			tollgate: strconv.Itoa(gateway.unanswered),
+		},
+	}, nil
+}
+
+// aftermath is what reloads leave behind.
+type aftermath struct {
+	goroutines, heap   float64 // the increase; heap in KiB
+	broken, unanswered int     // numbers of requests
+}
+
+// reloads measures one site on a new server.
+func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.Site) (a aftermath, err error) {
+	const (
+		rest   = 1500 * time.Millisecond
+		linger = 7 * time.Second // an old configuration lives on for 5 s after its last request
+	)
+	s, err := b.serve(ctx)
+	if err != nil {
+		return a, err
+	}
+	defer s.Stop()
+	to := choose(s)
+	usage := &load.Load{To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole, Conns: 4}
+	if o := usage.Run(ctx, b.slice); o.Failure != nil { // the connections of a load belong to the state before
+		return a, o.Failure
+	}
+	before, err := remains(ctx, s, rest)
+	if err != nil {
+		return a, err
+	}
+	during, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan *load.Outcome, 1)
+	go func() { ended <- usage.Run(during, time.Hour) }()
+	for range reloads {
+		if err := s.Reload(ctx); err != nil {
+			return a, err
+		}
+	}
+	stop()
+	got := <-ended
+	after, err := remains(ctx, s, linger)
+	if err != nil {
+		return a, err
+	}
+	return aftermath{
+		goroutines: after.goroutines - before.goroutines, heap: after.heap - before.heap,
+		broken: got.Failed - got.Unanswered, unanswered: got.Unanswered,
+	}, nil
+}
+
+// remainder is what a server at rest holds.
+type remainder struct {
+	goroutines float64
+	heap       float64 // in KiB
+}
+
+func remains(ctx context.Context, s *process.Server, after time.Duration) (r remainder, err error) {
+	select {
+	case <-time.After(after):
+	case <-ctx.Done():
+		return r, ctx.Err()
+	}
+	used, err := s.Memory(ctx)
+	if err != nil {
+		return r, err
+	}
+	count, err := s.Goroutines(ctx)
+	return remainder{float64(count), float64(used.Heap) / 1024}, err
+}

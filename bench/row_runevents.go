@@ -1,0 +1,400 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents"
+	"github.com/tollgate-gateway/tollgate/bench/process"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
+)
+
+const (
+	// runEventsVariable is the environment variable with the number of events. The full size is 600,000, which
+	// takes a minute.
+	runEventsVariable = "TOLLGATE_BENCH_EVENTS"
+	// minEvents is the number of events in two hours, the time that the queries cover.
+	minEvents = 250_000
+	// reportsFile contains the real reports that the runs are made from.
+	reportsFile = "backends/runevents/testdata/reports.tar.gz"
+	// The fleet. Its nodes run one after another within an interval.
+	fleetNodes    = 2000
+	fleetInterval = 30 * time.Minute
+	// fleetSenders is the number of concurrent reports.
+	fleetSenders = 64
+)
+
+// fleetStart is the time of the first run, at which the clock stands.
+var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
+
+// runEventsRow sends real reports to a server, compared with a proxy that passes them on. Then it stores the
+// runs of a fleet, each one durable when it is acknowledged, and measures how long queries over them take: on
+// SQLite, and in the column "plain" on PostgreSQL, whose memory does not include that of the database server.
+func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
+	events := minEvents
+	if text := os.Getenv(runEventsVariable); text != "" {
+		var err error
+		if events, err = strconv.Atoi(text); err != nil || events < minEvents {
+			return nil, fmt.Errorf("%s must be a number of events from %d on, not %q", runEventsVariable, minEvents, text)
+		}
+	}
+	templates, err := readTemplates(reportsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading real reports, from the root of the repository: %w", err)
+	}
+	pace, reports, err := b.reportLines(ctx, templates)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(b.dir, "runevents")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it may be large
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: dir + "/" + database}, zap.NewNop())
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	lines, err := measureFleet(ctx, db, templates, events)
+	if err != nil {
+		return nil, err
+	}
+	dsn, stop, err := testenv.StartPostgres()
+	if err != nil {
+		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
+	}
+	defer func() { _ = stop() }() // nothing in it is kept
+	if db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()); err != nil {
+		return nil, fmt.Errorf("opening PostgreSQL: %w", err)
+	}
+	other, err := measureFleet(ctx, db, templates, events)
+	for i := range other {
+		lines[i].beside(other[i])
+	}
+	reports = append(reports, line{
+		what:  "times as slow as the machine on which the aims were set, by plain Caddy",
+		plain: number(pace),
+	})
+	return append(reports, lines...), err
+}
+
+// beside puts the figure of the other database into the column "plain".
+func (l *line) beside(other line) {
+	l.plain = other.tollgate
+	ours, err := strconv.ParseFloat(l.tollgate, 64)
+	theirs, err2 := strconv.ParseFloat(l.plain, 64)
+	if err == nil && err2 == nil && theirs > 0 {
+		l.ratio = fmt.Sprintf("%.2f", ours/theirs)
+	}
+}
+
+// measureFleet stores the runs in a database and measures queries.
+func measureFleet(ctx context.Context, db *store.DB, templates []template, events int) ([]line, error) {
+	defer func() { _ = db.Close() }() // nothing in it is kept
+	if err := db.Register(runevents.Schema()); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	db.Start(ctx)
+	if err := db.WaitReady(ctx); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	f := &fleet{templates: templates}
+	clock := func() time.Time { return fleetStart }
+	var err error
+	if f.service, err = runevents.New(runevents.Options{DB: db, Now: clock}); err != nil {
+		return nil, fmt.Errorf("making the service: %w", err)
+	}
+	defer f.service.Close()
+	if err := f.fill(ctx, events); err != nil {
+		return nil, fmt.Errorf("storing reports: %w", err)
+	}
+	lines, err := f.stored(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("measuring the database: %w", err)
+	}
+	// The reports that the runs were made from are no part of the service.
+	debug.FreeOSMemory()
+	shapes, err := f.ask(ctx)
+	return append(lines, shapes...), err
+}
+
+// template is a real report.
+type template struct {
+	payload []byte
+	ended   time.Time
+	events  int
+}
+
+// readTemplates reads the reports from an archive.
+func readTemplates(file string) (list []template, err error) {
+	archive, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	unzip, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	for r := tar.NewReader(unzip); ; {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, err
+		}
+		t := template{}
+		if t.payload, err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
+		if t.ended, err = time.Parse(time.RFC3339, gjson.GetBytes(t.payload, "producer_timestamp").String()); err != nil {
+			return nil, err
+		}
+		for _, resource := range gjson.GetBytes(t.payload, "resources").Array() {
+			if t.events++; !resource.Get("skipped").Bool() {
+				t.events += len(resource.Get("events").Array()) - 1
+			}
+		}
+		list = append(list, t)
+	}
+}
+
+// fleet are the nodes whose runs are stored.
+type fleet struct {
+	service   *runevents.Service
+	templates []template
+	end       time.Time // the time of the last run
+
+	reports int
+	took    time.Duration // the time it took to store them
+	cpu     time.Duration
+}
+
+// fill stores runs until there are enough events. The time to generate them is not measured.
+func (f *fleet) fill(ctx context.Context, events int) error {
+	const chunk = 1000 // tens of megabytes
+	bodies := make([][]byte, 0, chunk)
+	for made := 0; made < events; {
+		bodies = bodies[:0]
+		for ; made < events && len(bodies) < chunk; f.reports++ {
+			node, run := f.reports%fleetNodes, f.reports/fleetNodes
+			t := f.templates[(node+7*run)%len(f.templates)]
+			f.end = fleetStart.Add(fleetInterval * time.Duration(f.reports) / fleetNodes)
+			body, err := runevents.Vary(t.payload, fmt.Sprintf("node%06d.example.com", node), f.end.Sub(t.ended))
+			if err != nil {
+				return err
+			}
+			bodies = append(bodies, body)
+			made += t.events
+		}
+		if err := f.store(ctx, bodies); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store submits reports, fleetSenders at a time, and waits until queries find them.
+func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
+	var (
+		senders sync.WaitGroup
+		next    = make(chan []byte, len(bodies))
+		failed  = make(chan error, fleetSenders)
+	)
+	for _, body := range bodies {
+		next <- body
+	}
+	close(next)
+	busy, err := process.CPU(os.Getpid())
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for range fleetSenders {
+		senders.Go(func() {
+			for body := range next {
+				if _, err := f.service.Process(ctx,
+					runevents.Command{Name: "store report", Version: 8, Certname: "node", Payload: body}); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	if err := f.service.Settle(ctx); err != nil {
+		return fmt.Errorf("filing reports: %w", err)
+	}
+	f.took += time.Since(began)
+	select {
+	case err := <-failed:
+		return err
+	default:
+	}
+	after, err := process.CPU(os.Getpid())
+	f.cpu += after - busy
+	return err
+}
+
+// stored returns the lines for the speed at which the runs were stored and for the space that they take.
+func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
+	var events, size float64
+	room := "SELECT (SELECT count(*) FROM run_events), page_count * page_size FROM pragma_page_count, pragma_page_size"
+	if db.Dialect() == store.Postgres {
+		room = "SELECT (SELECT count(*) FROM run_events), pg_database_size(current_database())"
+	}
+	err := db.Read(ctx, func(c store.Conn) error { return c.Row(room).Scan(&events, &size) })
+	if err != nil {
+		return nil, err
+	}
+	const fastest, largest = 30_000, 500
+	rate, each := events/f.took.Seconds(), size/events
+	return []line{
+		{what: fmt.Sprintf("reports/s stored, of %d", f.reports), tollgate: number(float64(f.reports) / f.took.Seconds())},
+		{
+			what: fmt.Sprintf("events/s stored, of %.0f", events), tollgate: number(rate), aim: fmt.Sprint(">= ", fastest),
+			met: rate >= fastest,
+		},
+		{what: "µs of CPU an event stored", tollgate: number(float64(f.cpu.Microseconds()) / events)},
+		{
+			what: "bytes an event in the database", tollgate: number(each), aim: fmt.Sprint("<= ", largest),
+			met: each <= largest,
+		},
+	}, nil
+}
+
+// ask measures typical queries.
+func (f *fleet) ask(ctx context.Context) ([]line, error) {
+	const quick, broad, flow = 30, 80, 120
+	instant := func(ago time.Duration) string { return f.end.Add(-ago).Format(time.RFC3339) }
+	var found fleetAnswer
+	if err := f.get(ctx, &found, "/reports", "query", `["extract","hash",["=","certname","node000007.example.com"]]`,
+		"limit", "1"); err != nil {
+		return nil, err
+	}
+	hash := gjson.GetBytes(found.start, "0.hash").String()
+	var lines []line
+	for _, shape := range []struct {
+		what  string
+		aim   float64
+		pairs []string
+	}{
+		{"ms for the events of a report", quick, []string{"query", `["=","report","` + hash + `"]`}},
+		{"ms for 100 events of 5 minutes", quick, []string{
+			"query", `["and",[">=","timestamp","` + instant(65*time.Minute) + `"],["<","timestamp","` + instant(60*time.Minute) +
+				`"]]`, "limit", "100",
+		}},
+		{
+			"ms for status, certname regex and type", quick,
+			[]string{"query", `["and",["=","status","failure"],["~","certname","^node0000[0-4]"],["=","resource_type","Exec"]]`},
+		},
+		{
+			"ms for latest reports and file regex", broad,
+			[]string{"query", `["and",["=","latest_report?",true],["~","file","manifests/service\\.pp$"]]`},
+		},
+		{"ms to count by status", broad, []string{
+			"query",
+			`["extract",[["function","count"],"status"],["group_by","status"]]`,
+		}},
+		{
+			"ms to count by certname and status", broad,
+			[]string{"query", `["extract",[["function","count"],"certname","status"],["group_by","certname","status"]]`},
+		},
+		{"ms to count by state and hour of day", broad, []string{
+			"query", `["extract",[["function","count"],"status",["function","to_string","timestamp","HH24"]],["group_by","status",["function","to_string","timestamp","HH24"]]]`,
+		}},
+		{"ms to count by type", broad, []string{
+			"query",
+			`["extract",[["function","count"],"resource_type"],["group_by","resource_type"]]`,
+		}},
+		{"ms for distinct resources of an hour", quick, []string{
+			"distinct_resources", "true", "distinct_start_time", instant(2 * time.Hour), "distinct_end_time", instant(time.Hour),
+			"query", `["=","status","failure"]`,
+		}},
+		{"ms for a page of 100 with the total", quick, []string{
+			"query", `["=","status","failure"]`, "order_by", `[{"field":"timestamp","order":"desc"}]`, "limit", "100",
+			"include_total", "true",
+		}},
+	} {
+		ms, err := typical(func() error { return f.get(ctx, new(fleetAnswer), "/events", shape.pairs...) })
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shape.what, err)
+		}
+		lines = append(lines, below(shape.what, ms, shape.aim))
+	}
+	var whole fleetAnswer
+	began := time.Now()
+	if err := f.get(ctx, &whole, "/events"); err != nil {
+		return nil, fmt.Errorf("streaming all events: %w", err)
+	}
+	rate := float64(whole.size) / 1e6 / time.Since(began).Seconds()
+	memory, err := process.Resident(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	return append(lines,
+		line{
+			what: "MB/s of all events in one answer", tollgate: number(rate), aim: fmt.Sprint(">= ", flow),
+			met: rate >= flow,
+		},
+		below("MB resident after all of this", float64(memory)/1e6, 250),
+	), nil
+}
+
+// get calls the service itself, without a network.
+func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...string) error {
+	parameters := make(url.Values)
+	for pair := range slices.Chunk(pairs, 2) {
+		parameters.Set(pair[0], pair[1])
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/store/query/v4"+path+"?"+parameters.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	f.service.ServeHTTP(to, r)
+	switch {
+	case to.status != http.StatusOK:
+		return fmt.Errorf("status %d: %.300s", to.status, to.start)
+	case to.size < 3:
+		return errors.New("nothing was found")
+	}
+	return nil
+}
+
+// fleetAnswer is an http.ResponseWriter that counts the bytes of a response and keeps the first ones.
+type fleetAnswer struct {
+	header http.Header
+	status int
+	start  []byte
+	size   int
+}
+
+func (a *fleetAnswer) Header() http.Header {
+	if a.header == nil {
+		a.header = make(http.Header)
+	}
+	return a.header
+}
+
+func (a *fleetAnswer) WriteHeader(status int) { a.status = status }
+
+func (a *fleetAnswer) Write(b []byte) (int, error) {
+	a.start = append(a.start, b[:min(len(b), 1<<10-len(a.start))]...)
+	a.size += len(b)
+	return len(b), nil
+}

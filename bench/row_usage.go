@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/bench/load"
+	"github.com/tollgate-gateway/tollgate/bench/mock"
+)
+
+// usageRow measures whether requests wait for the usage log, which is written to SQLite in batches with a
+// flush of the disk each, and whether the log keeps every record.
+func usageRow(ctx context.Context, b *bench) ([]line, error) {
+	const length = 5 * time.Second
+	s, err := b.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	body := mock.Chat(mock.Whole, false, 1<<10)
+	var (
+		got    [2]*load.Outcome
+		before int64
+	)
+	for i, to := range []load.Site{s.Plain, s.Gateway} {
+		l := &load.Load{To: to, Request: to.Chat(body), Check: mock.IsWhole, Conns: conns}
+		l.Run(ctx, warmUp)
+		if before, err = settledRecords(ctx, s.Dir); err != nil {
+			return nil, err
+		}
+		if got[i] = l.Run(ctx, length); got[i].Failure != nil {
+			return nil, got[i].Failure
+		}
+	}
+	after, err := settledRecords(ctx, s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	kept, asked := after-before, int64(got[1].Requests)
+	milliseconds := func(o *load.Outcome, p float64) float64 { return float64(o.Percentile(p).Microseconds()) / 1000 }
+	return []line{
+		beside("latency at full rate with the usage log, p99 in ms", milliseconds(got[0], 99), milliseconds(got[1], 99)),
+		beside("latency at full rate with the usage log, p99.9 in ms",
+			milliseconds(got[0], 99.9), milliseconds(got[1], 99.9)),
+		{
+			what: "requests answered, and of these in the usage log", plain: fmt.Sprint(asked), tollgate: fmt.Sprint(kept),
+			aim: "all", met: kept == asked,
+		},
+	}, nil
+}
+
+// settledRecords returns the number of usage records once it does not grow any more.
+func settledRecords(ctx context.Context, dir string) (int64, error) {
+	for last := int64(-1); ; {
+		n, err := usageRecords(ctx, dir)
+		if err != nil || n == last {
+			return n, err
+		}
+		last = n
+		select {
+		case <-time.After(2 * settle):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"go.uber.org/zap"
+)
+
+// The functions of this file let programs of two releases use one database during an upgrade. The table of versions
+// tells for each additive migration which release applied it. An older program goes on if all migrations that it does
+// not know are additive and of its own release or the next one.
+
+// releaseNumber matches the part of a version that says which release comes next.
+var releaseNumber = regexp.MustCompile(`^(\d{1,6})\.(\d{1,6})(?:\.|$)`)
+
+// SetRelease sets the version of this program, such as 0.1.0. Without it, and for a version that has no such form,
+// other releases cannot use the database at the same time. It must be called before Register.
+func (db *DB) SetRelease(version string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.release = version
+}
+
+// follows reports whether a version is of the same release as another one or of the next: its second number is the same
+// or one higher, or it begins the next first number.
+func follows(version, older string) bool {
+	next, own := releaseNumber.FindStringSubmatch(version), releaseNumber.FindStringSubmatch(older)
+	if next == nil || own == nil {
+		return false
+	}
+	number := func(text string) int {
+		n, _ := strconv.Atoi(text) // at most six digits
+		return n
+	}
+	if next[1] != own[1] {
+		return number(next[1]) == number(own[1])+1 && number(next[2]) == 0
+	}
+	return number(next[2]) == number(own[2]) || number(next[2]) == number(own[2])+1
+}
+
+// additiveColumn is the column of the table of versions that holds the release which applied an additive migration. It
+// is missing until there is one.
+const additiveColumn = "additive_in"
+
+// table returns the name of the table of versions.
+func (s *schema) table() string { return schemaPrefix + s.Name }
+
+// known returns an error if the tables are further than the migrations of this program and it would not know what to
+// store in them.
+func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
+	there, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)
+	}
+	sources := provider.ListSources()
+	last := sources[len(sources)-1].Version
+	if there <= last {
+		return nil
+	}
+	unknown := fmt.Sprintf("its tables of %s have version %d, this one knows %d", s.Name, there, last)
+	foreign, err := s.foreignRelease(ctx, pool, last)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s: %w", ErrNewer, unknown, err)
+	case foreign == "":
+		return fmt.Errorf("%w: %s, and what was changed is not only added; run the newer one, or restore the backup from "+
+			"before the upgrade", ErrNewer, unknown)
+	case !follows(foreign, s.release):
+		return fmt.Errorf("%w: %s, and the release %s is not the next one after %s; upgrade to the release between them "+
+			"first, or run the newer one", ErrNewer, unknown, foreign, s.release)
+	}
+	logger.Info("the database has additions of a newer program, which this one does not use",
+		zap.String("schema", s.Name), zap.Int64("version", there), zap.Int64("known", last), zap.String("release", foreign))
+	return nil
+}
+
+// foreignRelease returns the release of the migrations after a version, the first one that is not next to this
+// program's if there are several, or an empty string if one of the migrations is not additive.
+func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) (string, error) {
+	marked, err := s.marked(ctx, pool)
+	if err != nil || !marked {
+		return "", err
+	}
+	rows, err := pool.QueryContext(ctx, fmt.Sprintf(
+		"SELECT coalesce(%s, '') FROM %s WHERE version_id > %d ORDER BY version_id", additiveColumn, s.table(), after))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }()
+	found := ""
+	for rows.Next() {
+		release := ""
+		if err := rows.Scan(&release); err != nil {
+			return "", err
+		}
+		if release == "" {
+			return "", nil
+		}
+		if found == "" || follows(found, s.release) {
+			found = release
+		}
+	}
+	return found, rows.Err()
+}
+
+// marked reports whether the table of versions has the column of releases.
+func (s *schema) marked(ctx context.Context, pool *sql.DB) (bool, error) {
+	query := "SELECT count(*) FROM pragma_table_info('" + s.table() + "') WHERE name = '" + additiveColumn + "'"
+	if s.dialect == Postgres {
+		query = "SELECT count(*) FROM pg_attribute WHERE attrelid = '" + s.table() + "'::regclass AND attname = '" +
+			additiveColumn + "' AND NOT attisdropped"
+	}
+	n := 0
+	err := pool.QueryRowContext(ctx, query).Scan(&n)
+	return n > 0, err
+}
+
+// mark notes in the table of versions which migrations of this program are additive. A program that ends between
+// applying one and noting it does so at its next start. The caller holds the migration lock.
+func (s *schema) mark(ctx context.Context, pool *sql.DB) error {
+	if len(s.additive) == 0 || !releaseNumber.MatchString(s.release) {
+		return nil
+	}
+	marked, err := s.marked(ctx, pool)
+	if err == nil && !marked {
+		_, err = pool.ExecContext(ctx, "ALTER TABLE "+s.table()+" ADD COLUMN "+additiveColumn+" TEXT")
+	}
+	if err != nil {
+		return err
+	}
+	numbers := make([]string, len(s.additive))
+	for i, version := range s.additive {
+		numbers[i] = strconv.FormatInt(version, 10)
+	}
+	release, _, _ := strings.Cut(s.release, "+")
+	placeholder := "?"
+	if s.dialect == Postgres {
+		placeholder = "$1"
+	}
+	_, err = pool.ExecContext(ctx, fmt.Sprintf(
+		"UPDATE %s SET %s = %s WHERE %[2]s IS NULL AND version_id IN (%[4]s)",
+		s.table(), additiveColumn, placeholder, strings.Join(numbers, ", ")), release)
+	return err
+}
