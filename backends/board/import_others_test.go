@@ -21,13 +21,15 @@ var otherForums = map[string]struct {
 	members     string  // what registered members see of the hidden threads
 }{
 	"mybb": {
-		"uploads", map[string]string{"Ann": "an old password", "Bert": "a bcrypt password"},
+		"uploads",
+		map[string]string{"Ann": "an old password", "Bert": "a bcrypt password"},
 		[]string{
 			`changed: forum 6 "Secret word": the forum has a password or is not active; it is hidden from guests and members`,
 			`changed: member 4 "Sleeper": the password is hashed in a way that is not known; the member sets a new one by mail`,
 			`left out: file 2 "passwd.txt": its content is not in the folder`,
 		},
-		[]int64{21, 22, 23, 26}, "",
+		[]int64{21, 22, 23, 26},
+		"",
 	},
 }
 

@@ -39,12 +39,12 @@ func (s *site) here(kind string, there int64) int64 {
 
 // talks returns the private conversations of a member with their messages.
 func (s *site) talks(name string) string {
-	var list []string
 	actor := s.actor(text.Fold(name))
 	found, _, err := s.service.Conversations.List(s.t.Context(), actor, 0, 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	list := make([]string, 0, len(found))
 	for _, v := range found {
 		var people, messages []string
 		for _, p := range v.People {

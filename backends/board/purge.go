@@ -41,9 +41,9 @@ var purges = []struct {
 }
 
 // Purge deletes what is old: keys of repeated requests, marks of what was read, idle sessions, counts of attempts,
-// flood-control states of forums that no longer limit anybody, drafts, notifications, expired links, mails that could not be
-// sent, deliveries to webhooks, and members who never confirmed their mail address. It returns the number of rows and
-// members that it removed, also with an error.
+// flood-control states of forums that no longer limit anybody, drafts, notifications, expired links, mails that could
+// not be sent, deliveries to webhooks, and members who never confirmed their mail address. It returns the number of
+// rows and members that it removed, also with an error.
 func (s *Server) Purge(ctx context.Context) (n int64, err error) {
 	if n, err = posts.Requests.Purge(ctx, s.kernel.DB, s.kernel.Now(), kernel.PurgeBatch); err != nil {
 		return n, kernel.Unavailable(err)

@@ -20,8 +20,8 @@ const (
 // completions limits how often a member may look for names, so that nobody reads the whole list by it.
 var completions = attemptLimit("complete", 120, time.Minute)
 
-// Complete returns up to eight names of active members that begin as given, sorted. It needs the right to see the list of
-// members. A beginning of one character completes to nothing.
+// Complete returns up to eight names of active members that begin as given, sorted. It needs the right to see the list
+// of members. A beginning of one character completes to nothing.
 func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning string) (names []string, err error) {
 	if a.User == nil || !a.May(rights.MemberlistView) {
 		return nil, kernel.Forbidden("q", "no_permission", "you may not see the list of members")

@@ -1,5 +1,5 @@
-// Package drafts keeps what members have begun to write and not posted yet, for each place at most one text of a member.
-// Only its writer sees a draft. It is deleted when it is posted, or Keep after it was last saved.
+// Package drafts keeps what members have begun to write and not posted yet, for each place at most one text of a
+// member. Only its writer sees a draft. It is deleted when it is posted, or Keep after it was last saved.
 package drafts
 
 import (
@@ -62,8 +62,8 @@ type Draft struct {
 	Message    string
 	Saved      kernel.Moment
 
-	// In is the title of the thread, forum or conversation of the place. It is empty if that is a new conversation, or is
-	// gone or hidden from the member. Only List sets it.
+	// In is the title of the thread, forum or conversation of the place. It is empty if that is a new conversation, or
+	// is gone or hidden from the member. Only List sets it.
 	In string
 }
 

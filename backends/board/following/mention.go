@@ -84,8 +84,8 @@ func (s *Service) mentionable(
 	}), err
 }
 
-// queueMention queues a mail about a mention, unless the member wants none, has no confirmed address, or is mailed about
-// the post at once as a follower of the thread.
+// queueMention queues a mail about a mention, unless the member wants none, has no confirmed address, or is mailed
+// about the post at once as a follower of the thread.
 func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 	now := s.Now()
 	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+

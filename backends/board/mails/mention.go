@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// composeMentions fills in the address of a mailing and the threads with posts that mention the member, as far as it sees
-// them and has not read the notifications. The address stays empty if it is not confirmed, or if the member wants no such
-// mails any more.
+// composeMentions fills in the address of a mailing and the threads with posts that mention the member, as far as it
+// sees them and has not read the notifications. The address stays empty if it is not confirmed, or if the member wants
+// no such mails any more.
 func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Mailing) error {
 	m.Unsubscribe = s.UnsubscribeToken(m.User, following.MentionMode[0], 0)
 	return s.Read(ctx, func(c store.Conn) error {

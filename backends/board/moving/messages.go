@@ -44,10 +44,11 @@ func (m *messages) order() {
 		if m.having[one.post] = owners; len(owners) == 0 {
 			continue
 		}
-		key := fmt.Sprint(one.thread)
-		for _, owner := range owners {
-			key += fmt.Sprint(" ", owner.ID)
+		members := make([]int64, len(owners))
+		for i, owner := range owners {
+			members[i] = owner.ID
 		}
+		key := fmt.Sprint(one.thread, members)
 		if _, known := indexes[key]; !known {
 			indexes[key] = len(m.conversations)
 			m.conversations = append(m.conversations, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withMentions returns rendered HTML in which mentions link to the profiles of members. Those of an actor who may see no
-// profiles stay text.
+// withMentions returns rendered HTML in which mentions link to the profiles of members. Those of an actor who may see
+// no profiles stay text.
 func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string) (string, error) {
 	names := markup.Names(html)
 	if len(names) == 0 || !a.May(rights.ProfileView) {
