@@ -47,7 +47,7 @@ func (c *call) conversations() error {
 			return err
 		}
 	}
-	return c.Show("conversations", "Messages", page)
+	return c.Show("conversations", c.T("Messages"), page)
 }
 
 // wish saves what the member wishes about private messages.
@@ -104,7 +104,7 @@ func (c *call) startConversation() (err error) {
 		Recipients: strings.Split(form.Recipients, ","), Title: form.Title, Message: form.Text,
 	}, c.once(form.Recipients, form.Title, form.Text))
 	if err != nil {
-		return c.ShowForm(err, "conversation_new", "New conversation", form)
+		return c.ShowForm(err, "conversation_new", c.T("New conversation"), form)
 	}
 	c.endDraft(newMessage)
 	return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
@@ -175,7 +175,7 @@ func (c *call) answerConversation() error {
 
 func (c *call) leaveConversation() error {
 	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
-		"You have left the conversation.")
+		c.T("You have left the conversation."))
 }
 
 // reportForm is a report of a message that is being written.
@@ -197,7 +197,7 @@ func (c *call) askReportMessage() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("conversation_report", "Report", form)
+	return c.Show("conversation_report", c.T("Report"), form)
 }
 
 func (c *call) reportMessage() error {
@@ -208,9 +208,9 @@ func (c *call) reportMessage() error {
 	form.Reason = c.Form.Text("reason")
 	err = c.Conversations.Report(c.Context(), c.actor, form.Conversation, form.Message.ID, form.Reason)
 	if err != nil {
-		return c.ShowForm(err, "conversation_report", "Report", form)
+		return c.ShowForm(err, "conversation_report", c.T("Report"), form)
 	}
-	return c.Redirect("/conversations/"+itoa(form.Conversation), "Thank you. The moderators will look at it.")
+	return c.Redirect("/conversations/"+itoa(form.Conversation), c.T("Thank you. The moderators will look at it."))
 }
 
 // ignore makes the user ignore a member, or no longer.

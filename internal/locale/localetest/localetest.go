@@ -98,7 +98,8 @@ func (x *Texts) literals(where string, e ast.Expr) {
 	})
 }
 
-// Templates adds the texts of templates: the first argument of the functions t and tn, and of methods T.
+// Templates adds the texts of templates: the first argument of the functions t and tn, and of methods T, and for a text
+// with a number the argument of tn, and of methods Tn. The test fails for words that are in a template itself.
 func (x *Texts) Templates(t testing.TB, files fs.FS, pattern string) {
 	t.Helper()
 	names, err := fs.Glob(files, pattern)
@@ -124,8 +125,12 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 		t.Fatal(err)
 	}
 	for _, tree := range trees {
-		if tree.Root != nil {
-			x.node(name, tree.Root)
+		if tree.Root == nil {
+			continue
+		}
+		x.node(name, tree.Root)
+		for _, word := range bare(tree.Root) {
+			t.Errorf("%s: in %s, %q is outside of the catalogue: write it by {{t}}", name, tree.Name, word)
 		}
 	}
 }
@@ -179,9 +184,58 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 	switch name := command.Args[0].String(); {
 	case name == "t" || strings.HasSuffix(name, ".T"):
 		x.texts[text(1)] = where
-	case name == "tn":
+	case name == "tn" || strings.HasSuffix(name, ".Tn"):
 		x.texts[text(3)], x.plurals[text(3)] = where, true
 	}
+}
+
+// action stands for an action of a template.
+const action = "\x00"
+
+var (
+	spoken  = regexp.MustCompile(`(?:alt|title|placeholder|label|aria-label)="([^"]*)"`)
+	markup  = regexp.MustCompile(`(?s)<code[ >].*?</code>|<style[ >].*?</style>|<[^>]*>|&[a-z]+;`)
+	english = regexp.MustCompile(`\p{L}[\p{L}\x00' ]+`)
+)
+
+// bare returns the words of a template that readers see and that are not in its actions.
+func bare(node parse.Node) (words []string) {
+	var text strings.Builder
+	var write func(nodes *parse.ListNode)
+	write = func(nodes *parse.ListNode) {
+		if nodes == nil {
+			return
+		}
+		for _, node := range nodes.Nodes {
+			switch n := node.(type) {
+			case *parse.TextNode:
+				text.Write(n.Text)
+			case *parse.IfNode:
+				write(n.List)
+				write(n.ElseList)
+			case *parse.WithNode:
+				write(n.List)
+				write(n.ElseList)
+			case *parse.RangeNode:
+				write(n.List)
+				write(n.ElseList)
+			case *parse.ActionNode:
+				if len(n.Pipe.Decl) == 0 {
+					text.WriteString(action)
+				}
+			default:
+				text.WriteString(action)
+			}
+		}
+	}
+	if list, ok := node.(*parse.ListNode); ok {
+		write(list)
+	}
+	for _, attribute := range spoken.FindAllStringSubmatch(text.String(), -1) {
+		words = append(words, english.FindAllString(attribute[1], -1)...)
+	}
+	words = append(words, english.FindAllString(markup.ReplaceAllString(text.String(), "\n"), -1)...)
+	return words
 }
 
 // Source adds the texts of the Go files of a folder, except for tests: those in calls of T, Translate, TranslateHTML,
