@@ -15,8 +15,10 @@ import (
 // wordsIn returns the functions of all templates for a language.
 func wordsIn(in *locale.Language) template.FuncMap {
 	return template.FuncMap{
-		"t":        in.TranslateHTML,
-		"tn":       func(n int64, one, other string, values ...any) template.HTML { return pluralIn(in, n, one, other, values) },
+		"t": in.TranslateHTML,
+		"tn": func(n int64, one, other string, values ...any) template.HTML {
+			return pluralIn(in, n, one, other, values)
+		},
 		"language": in.Tag,
 		"scripted": func() template.HTMLAttr { return scripted(in) },
 		"plural":   plural,

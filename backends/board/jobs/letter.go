@@ -61,7 +61,9 @@ type letterData struct {
 }
 
 // T returns a text in the language of the mail; see locale.Language.Translate.
-func (l letterData) T(english string, values ...any) string { return l.in.Translate(english, values...) }
+func (l letterData) T(english string, values ...any) string {
+	return l.in.Translate(english, values...)
+}
 
 // Tn returns a text with a number; see locale.Language.Plural.
 func (l letterData) Tn(n int64, one, other string) string { return l.in.Plural(n, one, other) }

@@ -19,8 +19,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	background "github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -304,7 +306,7 @@ func TestLetters(t *testing.T) {
 		"known":   {"https://forum.example.com", linkMailing(accounts.LinkKnown, ""), ""},
 		"notice":  {"https://forum.example.com", linkMailing(accounts.LinkNotice, ""), ""},
 	} {
-		m := &jobs.Mailer{BaseURL: test.baseURL, Footer: test.footer}
+		m := &jobs.Mailer{BaseURL: test.baseURL, Footer: test.footer, Languages: languages}
 		l, err := m.Letter(test.mailing)
 		if err != nil {
 			t.Fatal(err)

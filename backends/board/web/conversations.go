@@ -54,7 +54,7 @@ func (c *call) conversations() error {
 func (c *call) wish() error {
 	return c.Then(c.Conversations.Wish(c.Context(), c.actor, conversations.Wishes{
 		Mails: c.Form.Flag("mails"), Accepts: c.Form.Flag("accepts"),
-	}), "/conversations", "Saved.")
+	}), "/conversations", c.T("Saved."))
 }
 
 // others returns people without the actor.

@@ -89,7 +89,9 @@ func (c *call) logoutMeanwhile() error {
 }
 
 // signedInAs returns the notice that tells members who sent a form from another tab who they are now.
-func (c *call) signedInAs() string { return c.T("You are signed in as {name}.", "name", c.actor.User.Name) }
+func (c *call) signedInAs() string {
+	return c.T("You are signed in as {name}.", "name", c.actor.User.Name)
+}
 
 // registerForm asks for everything that makes a member.
 type registerForm struct {
