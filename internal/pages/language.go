@@ -28,8 +28,8 @@ func Catalogues() fs.FS {
 	return folder
 }
 
-// LoadLanguages returns the languages of a service: with the catalogues of this package, those of the service and, unless
-// its path is empty, those in a folder of the operator. fallback and offered are as for locale.Load.
+// LoadLanguages returns the languages of a service: with the catalogues of this package, those of the service and,
+// unless its path is empty, those in a folder of the operator. fallback and offered are as for locale.Load.
 func LoadLanguages(fallback string, offered []string, service fs.FS, folder string) (*locale.Languages, error) {
 	folders := []fs.FS{Catalogues(), service}
 	if folder != "" {

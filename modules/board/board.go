@@ -134,7 +134,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them lead to pages
 	})
 	h.api = h.service.API()
-	languages, err := pages.LoadLanguages(h.Language, h.Languages, web.Catalogues(), caddy.NewReplacer().ReplaceKnown(h.Texts, ""))
+	h.Texts = caddy.NewReplacer().ReplaceKnown(h.Texts, "")
+	languages, err := pages.LoadLanguages(h.Language, h.Languages, web.Catalogues(), h.Texts)
 	if err != nil {
 		return fmt.Errorf("language, languages and texts: %w", err)
 	}

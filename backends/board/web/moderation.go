@@ -263,7 +263,8 @@ func (c *call) closeReport() error {
 		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back,
 			c.T("The post is deleted and the report closed."))
 	}
-	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, c.T("The report is closed."))
+	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back,
+		c.T("The report is closed."))
 }
 
 // logList lists who did what on the board.
