@@ -168,7 +168,7 @@ func (c *call) notifications() error {
 	if page.Notices, err = c.Following.Notices(c.Context(), c.actor); err != nil {
 		return err
 	}
-	return c.Show("notifications", "Notifications", page)
+	return c.Show("notifications", c.T("Notifications"), page)
 }
 
 func (c *call) readNotifications() error {

@@ -223,9 +223,9 @@ func (c *call) ignore() error {
 	switch c.Form.Text("ignore") {
 	case "yes":
 		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), to,
-			"You get no messages and notifications of this member, and its posts are collapsed.")
+			c.T("You get no messages and notifications of this member, and its posts are collapsed."))
 	case "no":
-		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, "You do not ignore this member any more.")
+		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, c.T("You do not ignore this member any more."))
 	}
 	return kernel.Invalid("ignore", "unknown", "ignore must be yes or no")
 }
