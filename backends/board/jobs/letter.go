@@ -105,7 +105,7 @@ func (l letterData) Open() string {
 func (l letterData) Ends() string { return l.Time(l.Mailing.Link.Ends) }
 
 // Time returns a time as text, in its time zone.
-func (l letterData) Time(t time.Time) string { return t.Format("2 January 2006, 15:04 MST") }
+func (l letterData) Time(t time.Time) string { return l.in.Until(t) }
 
 // linkPages has the path to which a link leads, by the kind of the link. The secret is appended to it.
 var linkPages = map[string]string{
@@ -195,7 +195,7 @@ func subject(in *locale.Language, m *mails.Mailing) string {
 	}
 	switch m.Mode {
 	case following.MentionMode:
-		what = "you are mentioned: " + what
+		what = in.Translate("you are mentioned: {what}", "what", what)
 	case "daily":
 		what = in.Translate("today: {what}", "what", what)
 	case "weekly":

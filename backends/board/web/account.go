@@ -19,7 +19,7 @@ func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	if err := c.faceOf(c.actor.ID()); err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "account", "Profile", form)
+	return c.ShowForm(refusal, "account", c.T("Profile"), form)
 }
 
 func (c *call) saveProfile() error {

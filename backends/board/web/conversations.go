@@ -83,7 +83,7 @@ func (c *call) newConversation() error {
 	if draft != nil && (form.Recipients == "" || form.Recipients == draft.Recipients) {
 		form.Recipients, form.Title, form.Text, form.Draft = draft.Recipients, draft.Title, draft.Message, draft
 	}
-	return c.Show("conversation_new", "New conversation", form)
+	return c.Show("conversation_new", c.T("New conversation"), form)
 }
 
 func (c *call) startConversation() (err error) {
@@ -93,12 +93,12 @@ func (c *call) startConversation() (err error) {
 	}
 	if c.Previews() {
 		form.Preview, err = c.Conversations.Preview(c.actor, form.Text)
-		return c.ShowForm(err, "conversation_new", "New conversation", form)
+		return c.ShowForm(err, "conversation_new", c.T("New conversation"), form)
 	}
 	if c.Form.Flag("draft") {
 		return c.saveDraft(drafts.Draft{
 			Place: newMessage, Title: form.Title, Recipients: form.Recipients, Message: form.Text,
-		}, "conversation_new", "New conversation", form)
+		}, "conversation_new", c.T("New conversation"), form)
 	}
 	id, err := c.Conversations.Start(c.Context(), c.actor, conversations.NewConversation{
 		Recipients: strings.Split(form.Recipients, ","), Title: form.Title, Message: form.Text,
@@ -107,7 +107,7 @@ func (c *call) startConversation() (err error) {
 		return c.ShowForm(err, "conversation_new", c.T("New conversation"), form)
 	}
 	c.endDraft(newMessage)
-	return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
+	return c.Redirect("/conversations/"+itoa(id), c.T("Your message is sent."))
 }
 
 // conversationPage shows messages of a conversation and the form for a reply.
@@ -161,7 +161,7 @@ func (c *call) answerConversation() error {
 		return c.draftMessage(id, text)
 	} else if refusal = c.Conversations.Reply(c.Context(), c.actor, id, text, c.once(itoa(id), text)); refusal == nil {
 		c.endDraft(drafts.Place{Kind: drafts.Message, ID: id})
-		return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
+		return c.Redirect("/conversations/"+itoa(id), c.T("Your message is sent."))
 	} else if _, told := apierror.From(refusal); !told {
 		return refusal
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/locale/localetest"
@@ -44,6 +45,9 @@ func TestCatalogue(t *testing.T) {
 	}
 	texts.Variable(t, "moderation.go", "heldBecause")
 	texts.Text("Moderation", "Held posts", "Reports", "Find posts", "Log") // the tabs
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		texts.Text(day.String())
+	}
 	texts.Variable(t, "../jobs/letter.go", "linkSubjects")
 	texts.Source(t, "../jobs", nil, "letter.go")
 	folders, err := os.ReadDir("..")
@@ -73,6 +77,9 @@ func TestCatalogue(t *testing.T) {
 		"X: must have X to X characters", "X: must not have control characters",
 		"Too many sitemaps are read at this moment.",
 		"after must be the cursor of a page of unread threads, unchanged",
+		"after must be the cursor of a page of a member's threads, unchanged",
+		"after must be the cursor of a page of this tag, unchanged", "give the name of another tag",
+		"there are at most X tags to choose from", "there is such a tag already; merge the two in the list",
 		"after must be the nextCursor of a page of this forum, unchanged", "postId must be the id of a post",
 		"the keyring is not available right now, try again shortly",
 		"the token is not valid: send a current one as Authorization: Bearer brd_pat_…",

@@ -61,5 +61,5 @@ func (c *call) saveDigests() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	return c.Then(c.Following.SetDigests(c.Context(), c.actor, hour, day), "/account/subscriptions", "Saved.")
+	return c.Then(c.Following.SetDigests(c.Context(), c.actor, hour, day), "/account/subscriptions", c.T("Saved."))
 }

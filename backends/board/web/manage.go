@@ -75,7 +75,7 @@ func (c *call) change() error {
 		had := form.Tags
 		if form.Tags = tags.Split(c.Form.Values("tags")); c.Form.Flag("tagged") && !slices.Equal(form.Tags, had) {
 			if err := c.Tags.Set(c.Context(), c.actor, form.Thread.ID, form.Tags); err != nil {
-				return c.ShowForm(err, "manage", "Manage thread", form)
+				return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 			}
 		}
 	case "merge":

@@ -91,7 +91,7 @@ func (c *call) forum() error {
 func (c *call) readForum() error {
 	id := c.ID("forumId")
 	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+
-		itoa(id), c.T(c.T(c.T("All threads here are marked as read."))))
+		itoa(id), c.T(c.T(c.T(c.T("All threads here are marked as read.")))))
 }
 
 func (c *call) readAll() error {

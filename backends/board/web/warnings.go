@@ -145,9 +145,9 @@ func (c *call) saveRecord() error {
 		err, notice = c.Warnings.Withdraw(c.Context(), c.actor, page.UserID, id), c.T("The warning is withdrawn.")
 	case "note":
 		page.Message = c.Form.Text("message")
-		err, notice = c.Warnings.AddNote(c.Context(), c.actor, page.UserID, page.Message), "The note is saved."
+		err, notice = c.Warnings.AddNote(c.Context(), c.actor, page.UserID, page.Message), c.T("The note is saved.")
 	case "picture":
-		err, notice = c.Warnings.RemovePicture(c.Context(), c.actor, page.UserID), "The picture is removed."
+		err, notice = c.Warnings.RemovePicture(c.Context(), c.actor, page.UserID), c.T("The picture is removed.")
 	case "forget":
 		err, notice = c.Warnings.DeleteNote(c.Context(), c.actor, page.UserID, id), c.T("The note is deleted.")
 	default:

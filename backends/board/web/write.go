@@ -52,7 +52,7 @@ func (c *call) newThread() error {
 	if form.Draft = draft; draft != nil {
 		form.Title, form.Prefix, form.Text = draft.Title, draft.Prefix, draft.Message
 	}
-	return c.Show("thread_new", "New thread", form)
+	return c.Show("thread_new", c.T("New thread"), form)
 }
 
 func (c *call) startThread() error {
@@ -71,12 +71,12 @@ func (c *call) startThread() error {
 	}
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, 0)
-		return c.ShowForm(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	place := drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID}
 	if c.Form.Flag("draft") {
 		return c.saveDraft(drafts.Draft{Place: place, Title: form.Title, Prefix: form.Prefix, Message: form.Text},
-			"thread_new", "New thread", form)
+			"thread_new", c.T("New thread"), form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
@@ -89,7 +89,7 @@ func (c *call) startThread() error {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	c.endDraft(place)
-	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
+	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), c.postedNotice(done))
 }
 
 // heldNotice returns the notice for an author whose post nobody else sees yet.
@@ -169,11 +169,11 @@ func (c *call) reply() error {
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, 0)
-		return c.ShowForm(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
 	place := drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID}
 	if c.Form.Flag("draft") {
-		return c.saveDraft(drafts.Draft{Place: place, Message: form.Text}, "reply", "Reply", form)
+		return c.saveDraft(drafts.Draft{Place: place, Message: form.Text}, "reply", c.T("Reply"), form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", c.T("Reply"), form)
@@ -184,7 +184,7 @@ func (c *call) reply() error {
 		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
 	c.endDraft(place)
-	return c.Redirect("/posts/"+itoa(done.Post), postedNotice(done))
+	return c.Redirect("/posts/"+itoa(done.Post), c.postedNotice(done))
 }
 
 // editForm is a post that is being edited.
@@ -225,7 +225,7 @@ func (c *call) savePost() error {
 	}
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, post.ID)
-		return c.ShowForm(err, "edit", "Edit", form)
+		return c.ShowForm(err, "edit", c.T("Edit"), form)
 	}
 	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
 		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})

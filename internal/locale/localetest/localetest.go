@@ -183,6 +183,7 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 		return ""
 	}
 	switch name := command.Args[0].String(); {
+	case (name == "t" || strings.HasSuffix(name, ".T")) && text(1) == "": // a value, see Text and Variable
 	case name == "t" || strings.HasSuffix(name, ".T"):
 		x.texts[text(1)] = where
 	case name == "tn" || strings.HasSuffix(name, ".Tn"):
