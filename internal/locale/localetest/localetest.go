@@ -195,7 +195,7 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 const action = "\x00"
 
 var (
-	spoken  = regexp.MustCompile(`(?:alt|title|placeholder|label|aria-label)="([^"]*)"`)
+	spoken  = regexp.MustCompile(`(?:alt|title|placeholder|label|aria-label)="([^"]*)"|data-[a-z]+="(\p{Lu}[^"]*)"`)
 	markup  = regexp.MustCompile(`(?s)<code[ >].*?</code>|<style[ >].*?</style>|<[^>]*>|&[a-z]+;|[?&]\w+=`)
 	english = regexp.MustCompile(`[\p{L}\x00' ]*\p{Ll}[\p{L}\x00' ]+`)
 )
@@ -233,14 +233,12 @@ func bare(node parse.Node) (words []string) {
 	if list, ok := node.(*parse.ListNode); ok {
 		write(list)
 	}
-	parts := []string{markup.ReplaceAllString(text.String(), "\n")}
+	seen := markup.ReplaceAllString(text.String(), "\n")
 	for _, attribute := range spoken.FindAllStringSubmatch(text.String(), -1) {
-		parts = append(parts, attribute[1])
+		seen += "\n" + attribute[1] + attribute[2]
 	}
-	for _, part := range parts {
-		for _, found := range english.FindAllString(part, -1) {
-			words = append(words, strings.TrimSpace(strings.ReplaceAll(found, action, "…")))
-		}
+	for _, found := range english.FindAllString(seen, -1) {
+		words = append(words, strings.TrimSpace(strings.ReplaceAll(found, action, "…")))
 	}
 	return words
 }

@@ -81,7 +81,7 @@ inBrowser('somebody joins, confirms, starts a thread and answers in German, and 
   for (const [path, name] of [
     ['/search?q=public', 'Suchen'], ['/new', 'Neues'], ['/conversations', 'Nachrichten'], ['/account/notifications', 'Ihr Konto'],
     ['/account/subscriptions', 'Ihr Konto'], ['/account/password', 'Ihr Konto'], ['/account/email', 'Ihr Konto'],
-    ['/account/tokens', 'Ihr Konto'], ['/account/warnings', 'Ihr Konto'], ['/conversations/new', 'Neue Unterhaltung'],
+    ['/account/tokens', 'Ihr Konto'], ['/account/drafts', 'Ihr Konto'], ['/account/bookmarks', 'Ihr Konto'], ['/account/warnings', 'Ihr Konto'], ['/conversations/new', 'Neue Unterhaltung'],
     ['/nowhere', 'Seite nicht gefunden'], ['/reset?token=none', 'Dieser Link ist abgelaufen'],
   ]) {
     await tab.goto(url + path);
