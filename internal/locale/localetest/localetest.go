@@ -233,11 +233,12 @@ func bare(node parse.Node) (words []string) {
 	if list, ok := node.(*parse.ListNode); ok {
 		write(list)
 	}
-	seen := markup.ReplaceAllString(text.String(), "\n")
+	var seen strings.Builder
+	seen.WriteString(markup.ReplaceAllString(text.String(), "\n"))
 	for _, attribute := range spoken.FindAllStringSubmatch(text.String(), -1) {
-		seen += "\n" + attribute[1] + attribute[2]
+		seen.WriteString("\n" + attribute[1] + attribute[2])
 	}
-	for _, found := range english.FindAllString(seen, -1) {
+	for _, found := range english.FindAllString(seen.String(), -1) {
 		words = append(words, strings.TrimSpace(strings.ReplaceAll(found, action, "…")))
 	}
 	return words
