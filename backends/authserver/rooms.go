@@ -346,14 +346,7 @@ func (s *Server) brand() fs.FS {
 // languages returns the languages of the pages and mails.
 func (s *Server) languages() (*locale.Languages, error) {
 	c := s.config.Pages
-	folders := []fs.FS{pages.Catalogues(), web.Catalogues()}
-	if c.Texts != "" {
-		if _, err := os.ReadDir(c.Texts); err != nil {
-			return nil, fmt.Errorf("pages.texts: %w", err)
-		}
-		folders = append(folders, os.DirFS(c.Texts))
-	}
-	languages, err := locale.Load(c.Language, c.Languages, folders...)
+	languages, err := pages.LoadLanguages(c.Language, c.Languages, web.Catalogues(), c.Texts)
 	if err != nil {
 		return nil, fmt.Errorf("pages.language, pages.languages and pages.texts: %w", err)
 	}

@@ -190,21 +190,47 @@ func fill(text string, values []any, show func(value any) string) string {
 	if len(values) == 0 || !strings.Contains(text, "{") {
 		return text
 	}
-	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		for i := 0; i+1 < len(values); i += 2 {
-			if values[i] == found[1:len(found)-1] {
-				return show(values[i+1])
-			}
+	var out strings.Builder
+	for {
+		from := strings.IndexByte(text, '{')
+		to := strings.IndexByte(text[from+1:], '}') + from + 1
+		if from < 0 || to <= from {
+			return out.String() + text
 		}
-		return found
-	})
+		out.WriteString(text[:from])
+		if i := indexOf(values, text[from+1:to]); i >= 0 {
+			out.WriteString(show(values[i]))
+			text = text[to+1:]
+			continue
+		}
+		out.WriteByte('{')
+		text = text[from+1:]
+	}
 }
 
-func plain(value any) string { return fmt.Sprint(value) }
+// indexOf returns the index of the value of a placeholder, or -1.
+func indexOf(values []any, name string) int {
+	for i := 0; i+1 < len(values); i += 2 {
+		if values[i] == name {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+func plain(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case template.HTML:
+		return string(v)
+	}
+	return fmt.Sprint(value)
+}
 
 func escaped(value any) string {
 	if markup, ok := value.(template.HTML); ok {
 		return string(markup)
 	}
-	return html.EscapeString(fmt.Sprint(value))
+	return html.EscapeString(plain(value))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"os"
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/internal/locale"
@@ -25,6 +26,19 @@ func Catalogues() fs.FS {
 		panic(err) // the folder is embedded
 	}
 	return folder
+}
+
+// LoadLanguages returns the languages of a service: with the catalogues of this package, those of the service and,
+// unless its path is empty, those in a folder of the operator. fallback and offered are as for locale.Load.
+func LoadLanguages(fallback string, offered []string, service fs.FS, folder string) (*locale.Languages, error) {
+	folders := []fs.FS{Catalogues(), service}
+	if folder != "" {
+		if _, err := os.ReadDir(folder); err != nil {
+			return nil, err
+		}
+		folders = append(folders, os.DirFS(folder))
+	}
+	return locale.Load(fallback, offered, folders...)
 }
 
 // In returns a look that shows its pages in languages.

@@ -15,23 +15,28 @@ import (
 // wordsIn returns the functions of all templates for a language.
 func wordsIn(in *locale.Language) template.FuncMap {
 	return template.FuncMap{
-		"t":        in.TranslateHTML,
-		"tn":       in.PluralHTML,
+		"t": in.TranslateHTML,
+		"tn": func(n int64, one, other string, values ...any) template.HTML {
+			return pluralIn(in, n, one, other, values)
+		},
 		"language": in.Tag,
 		"scripted": func() template.HTMLAttr { return scripted(in) },
 		"plural":   plural,
-		"bytes":    bytesOf,
-		"count":    number,
+		"bytes":    func(n int64) string { return bytesOf(in, n) },
+		"count":    func(n int64) template.HTML { return number(in, n) },
 		"sentence": func(text string) string { return sentence(in.Message(text)) },
 		"duration": func(d time.Duration) string { return duration(in, d) },
-		"link":     func(href, label string) link { return link{href, label} },
+		"link":     func(href string, label any) link { return link{href, label} },
 		"yes":      func(b *bool) bool { return b != nil && *b },
 		"deref":    deref,
 	}
 }
 
 // link is the data of the template "more". Without an Href the template shows nothing.
-type link struct{ Href, Label string }
+type link struct {
+	Href  string
+	Label any // text, or HTML
+}
 
 func deref(text *string) string {
 	if text == nil {
@@ -85,11 +90,16 @@ func count(n int64) string {
 }
 
 // number shows a number. A script formats large ones as the reader is used to.
-func number(n int64) template.HTML {
+func number(in *locale.Language, n int64) template.HTML {
 	if n < 1000 {
-		return template.HTML(count(n)) //nolint:gosec // digits
+		return template.HTML(strconv.FormatInt(n, 10)) //nolint:gosec // digits
 	}
-	return template.HTML(`<data value="` + strconv.FormatInt(n, 10) + `">` + count(n) + `</data>`) //nolint:gosec // digits
+	return template.HTML(`<data value="` + strconv.FormatInt(n, 10) + `">` + template.HTMLEscapeString(in.Number(n)) + `</data>`) //nolint:gosec // digits
+}
+
+// pluralIn returns the form of a text for a number; see locale.Language.PluralHTML.
+func pluralIn(in *locale.Language, n int64, one, other string, values []any) template.HTML {
+	return in.PluralHTML(n, one, other, append(values, "n", number(in, n))...)
 }
 
 // plural shows a number with its noun.
@@ -97,7 +107,7 @@ func plural(n int64, one, many string) template.HTML {
 	if n == 1 {
 		return template.HTML("1 " + template.HTMLEscapeString(one)) //nolint:gosec // escaped
 	}
-	return number(n) + template.HTML(" "+template.HTMLEscapeString(many)) //nolint:gosec // escaped
+	return number(nil, n) + template.HTML(" "+template.HTMLEscapeString(many)) //nolint:gosec // escaped
 }
 
 // sentence turns a message of a service into a sentence.
@@ -134,12 +144,12 @@ func duration(in *locale.Language, d time.Duration) string {
 }
 
 // bytesOf returns a size in bytes in words.
-func bytesOf(n int64) string {
+func bytesOf(in *locale.Language, n int64) string {
 	switch {
 	case n < 1<<10:
-		return Plural(n, "byte", "bytes")
+		return in.Plural(n, "{n} byte", "{n} bytes")
 	case n < 1<<20:
-		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + "\u00a0KiB"
+		return in.Fraction(float64(n)/(1<<10)) + "\u00a0KiB"
 	}
-	return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + "\u00a0MiB"
+	return in.Fraction(float64(n)/(1<<20)) + "\u00a0MiB"
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 	"github.com/tollgate-gateway/tollgate/modules/mailserver"
@@ -75,6 +76,17 @@ type Handler struct {
 	// that is a file. All handlers on one database must have the same setting.
 	Attachments string `json:"attachments,omitempty"`
 
+	// Language is the tag of the default language of pages and mails, such as de. Default: en.
+	Language string `json:"language,omitempty"`
+
+	// Languages are the tags of the languages in which pages and mails are shown. Default: English, and all that there
+	// is a catalogue of.
+	Languages []string `json:"languages,omitempty"`
+
+	// Texts is a folder with catalogues, such as de.json, whose texts replace the built-in ones or add a language.
+	// Default: none.
+	Texts string `json:"texts,omitempty"`
+
 	app     *tollgate.App
 	service *board.Server
 	api     *api.API
@@ -122,9 +134,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Mails: func() bool { return !h.NoPages && shared.worker.mails() }, // the links in them lead to pages
 	})
 	h.api = h.service.API()
+	h.Texts = caddy.NewReplacer().ReplaceKnown(h.Texts, "")
+	languages, err := pages.LoadLanguages(h.Language, h.Languages, web.Catalogues(), h.Texts)
+	if err != nil {
+		return fmt.Errorf("language, languages and texts: %w", err)
+	}
 	if !h.NoPages {
 		options := web.Options{
 			BaseURL: h.BaseURL, MembersOnly: h.MembersOnly, Conceal: conceal, Bar: h.app.Bar(serviceName),
+			Languages: languages,
 		}
 		if h.OIDC != nil {
 			if options.OIDC, _, err = h.OIDC.Make(h.app, h.service.Key); err != nil {
@@ -135,7 +153,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.site = h.service.Pages(options, ctx.Logger())
 	}
-	return h.work(ctx, shared)
+	return h.work(ctx, shared, languages)
 }
 
 // conceal keeps a request out of the access log.

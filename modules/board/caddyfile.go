@@ -18,7 +18,7 @@ func init() {
 
 var optionNames = []string{
 	"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments",
-	"oidc", "mail",
+	"oidc", "mail", "language", "languages", "texts",
 }
 
 // UnmarshalCaddyfile parses the directive. Syntax:
@@ -31,6 +31,9 @@ var optionNames = []string{
 //		no_pages
 //		members_only
 //		attachments <folder>|database
+//		language   <tag>
+//		languages  <tags...>
+//		texts      <folder>
 //		oidc <issuer> <client_id> [<client_secret>] {
 //			...   # see oidc.Unmarshal
 //		}
@@ -76,8 +79,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}[option]
 		switch {
 		case flag != nil && len(args) != 0, len(args) != 1 && (option == "base_url" || option == "hold_first" ||
-			option == "attachments"):
+			option == "attachments" || option == "language" || option == "texts"), option == "languages" && len(args) == 0:
 			return d.ArgErr()
+		case option == "language":
+			h.Language = args[0]
+		case option == "languages":
+			h.Languages = args
+		case option == "texts":
+			h.Texts = directive.Beside(d, args[0])
 		case option == "base_url":
 			h.BaseURL = args[0]
 		case option == "attachments":

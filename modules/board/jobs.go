@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -33,12 +34,14 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
 // work joins the board's background work, which goes on until Cleanup.
-func (h *Handler) work(ctx caddy.Context, shared *node) error {
+func (h *Handler) work(ctx caddy.Context, shared *node, languages *locale.Languages) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
 	logger := ctx.Logger()
-	mailer := &jobs.Mailer{Transport: mail.Log{Logger: logger}, BaseURL: h.BaseURL, Logger: logger}
+	mailer := &jobs.Mailer{
+		Transport: mail.Log{Logger: logger}, BaseURL: h.BaseURL, Languages: languages, Logger: logger,
+	}
 	brand := h.app.BrandOfPages()
 	if brand != nil {
 		mailer.Footer = brand.Footer

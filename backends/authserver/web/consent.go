@@ -67,7 +67,7 @@ func (c *call) respond(response *authorize.Response) error {
 		return c.leave(response.Location())
 	}
 	c.allowTo(response.To)
-	return c.Show("respond", "Back to the application", &respondForm{response, authorize.TargetOf(response.To)})
+	return c.Show("respond", c.T("Back to the application"), &respondForm{response, authorize.TargetOf(response.To)})
 }
 
 // respondForm is the data of the form that takes a response to a client.

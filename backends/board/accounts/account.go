@@ -64,6 +64,18 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	return err
 }
 
+// SetLanguage sets the language of the pages and mails of the actor; an empty tag means that the browser decides. The
+// error is an API error if nobody is signed in.
+func (s *Service) SetLanguage(ctx context.Context, a *rights.Actor, tag string) error {
+	if a.User == nil {
+		return kernel.NotFound()
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec("UPDATE board_users SET language = ? WHERE id = ?", tag, a.ID())
+		return err
+	})
+}
+
 // check returns the faults of all fields as one error.
 func (p Profile) check() error {
 	var titleErr, bioErr error

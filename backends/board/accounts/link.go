@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/attempts"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/maillink"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -101,6 +102,11 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 			condition, append([]any{email}, args...)...)
 	if err != nil {
 		return err
+	}
+	if in := locale.FromContext(c.Context()); in != nil { // the language of the page on which it is asked for
+		if _, err := c.Exec("UPDATE board_links SET language = ? WHERE id = ?", in.Tag(), id); err != nil {
+			return err
+		}
 	}
 	_, err = c.Exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
 		" created_at)"+

@@ -275,7 +275,7 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 		}
 		_, err := c.Exec("UPDATE board_users"+
 			" SET state = 'deleted', username_key = ?, email = '', email_key = NULL, email_confirmed = 0, email_asked = '',"+
-			" password_hash = '', title = '', bio = '', time_zone = 'UTC',"+
+			" password_hash = '', title = '', bio = '', time_zone = 'UTC', language = '',"+
 			" last_active_at = NULL, banned_until = NULL, suspended_until = NULL, moderated_until = 0 WHERE id = ?", key, id)
 		if err != nil {
 			return "", err

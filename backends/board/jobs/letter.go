@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
@@ -52,11 +53,23 @@ type template interface {
 // letterData is the data of the templates.
 type letterData struct {
 	*mails.Mailing
+	in      *locale.Language
 	Subject string
 	BaseURL string
 	End     string // link that unsubscribes; empty if there is none
 	Footer  string
 }
+
+// T returns a text in the language of the mail; see locale.Language.Translate.
+func (l letterData) T(english string, values ...any) string {
+	return l.in.Translate(english, values...)
+}
+
+// Tn returns a text with a number; see locale.Language.Plural.
+func (l letterData) Tn(n int64, one, other string) string { return l.in.Plural(n, one, other) }
+
+// Lang returns the tag of the language of the mail.
+func (l letterData) Lang() string { return l.in.Tag() }
 
 // Link returns the address of a post, or an empty string if the address of the board is not known.
 func (l letterData) Link(post int64) string {
@@ -77,6 +90,9 @@ func (l letterData) Conversation(id int64) string {
 // Rest returns how many new posts of a thread the mail does not show.
 func (l letterData) Rest(t mails.MailThread) int64 { return t.Count - int64(len(t.Posts)) }
 
+// MoreThreads returns how many threads there are that the mail does not show.
+func (l letterData) MoreThreads() int64 { return int64(l.More) }
+
 // Open returns the address of the link that the mail is for, or an empty string if it has none.
 func (l letterData) Open() string {
 	if l.BaseURL == "" || l.Mailing.Link.Secret == "" {
@@ -89,7 +105,7 @@ func (l letterData) Open() string {
 func (l letterData) Ends() string { return l.Time(l.Mailing.Link.Ends) }
 
 // Time returns a time as text, in its time zone.
-func (l letterData) Time(t time.Time) string { return t.Format("2 January 2006, 15:04 MST") }
+func (l letterData) Time(t time.Time) string { return l.in.Until(t) }
 
 // linkPages has the path to which a link leads, by the kind of the link. The secret is appended to it.
 var linkPages = map[string]string{
@@ -99,7 +115,10 @@ var linkPages = map[string]string{
 
 // letter returns the message for a mailing, as plain text and as HTML.
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
-	data := letterData{Mailing: mailing, BaseURL: m.BaseURL, Subject: subject(mailing), Footer: m.Footer}
+	in := m.Languages.Choose(mailing.Language)
+	data := letterData{
+		Mailing: mailing, in: in, BaseURL: m.BaseURL, Subject: subject(in, mailing), Footer: m.Footer,
+	}
 	inText, inHTML := template(textLetter), template(htmlLetter)
 	if len(mailing.Messages) > 0 {
 		inText, inHTML = textMessage, htmlMessage
@@ -160,26 +179,27 @@ var linkSubjects = map[string]string{
 }
 
 // subject returns the subject of a mailing, which must have a link, a message or at least one thread.
-func subject(m *mails.Mailing) string {
+func subject(in *locale.Language, m *mails.Mailing) string {
 	if m.Link != nil {
-		return "[" + m.Board + "] " + linkSubjects[m.Mode]
+		return "[" + m.Board + "] " + in.Translate(linkSubjects[m.Mode])
 	}
 	if n := len(m.Messages); n == 1 {
-		return "[" + m.Board + "] a private message of " + m.Messages[0].Author
+		return "[" + m.Board + "] " + in.Translate("a private message of {name}", "name", m.Messages[0].Author)
 	} else if n > 1 {
-		return "[" + m.Board + "] private messages in " + strconv.Itoa(n) + " conversations"
+		return "[" + m.Board + "] " + in.Plural(int64(n), "private messages in {n} conversation",
+			"private messages in {n} conversations")
 	}
 	what := m.Threads[0].Title
 	if n := len(m.Threads) + m.More; n > 1 {
-		what = "news in " + strconv.Itoa(n) + " threads"
+		what = in.Plural(int64(n), "news in {n} thread", "news in {n} threads")
 	}
 	switch m.Mode {
 	case following.MentionMode:
-		what = "you are mentioned: " + what
+		what = in.Translate("you are mentioned: {what}", "what", what)
 	case "daily":
-		what = "today: " + what
+		what = in.Translate("today: {what}", "what", what)
 	case "weekly":
-		what = "this week: " + what
+		what = in.Translate("this week: {what}", "what", what)
 	}
 	return "[" + m.Board + "] " + what
 }

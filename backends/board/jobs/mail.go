@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
@@ -17,6 +18,8 @@ type Mailer struct {
 	Transport mail.Transport
 	// BaseURL is the address of the board, for links. If it is empty the mails have no links.
 	BaseURL string
+	// Languages are those in which mails are written. Default: English only.
+	Languages *locale.Languages
 	// Footer is the text at the end of every mail. Default: none.
 	Footer string
 	Logger *zap.Logger

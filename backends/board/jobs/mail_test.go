@@ -19,8 +19,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/jobs"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	background "github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
@@ -286,6 +288,12 @@ func TestLetters(t *testing.T) {
 	at := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
 	thread := mails.MailThread{ID: 7, Forum: 2, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", At: at, Excerpt: "They <b>are</b> fine."}}, Count: 1}
 	busy := mails.MailThread{ID: 8, Title: "Busy", Posts: []mails.MailPost{{ID: 80, Number: 4, Author: "bob", At: at, Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", At: at, Excerpt: "Two"}}, Count: 9}
+	languages, err := pages.LoadLanguages("", nil, web.Catalogues(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	german := linkMailing(accounts.LinkReset, "SECRET")
+	german.Language = "de"
 	for name, test := range map[string]struct {
 		baseURL string
 		mailing *mails.Mailing
@@ -294,17 +302,19 @@ func TestLetters(t *testing.T) {
 		"footer":       {baseURL: "", mailing: linkMailing(accounts.LinkNotice, ""), footer: "Example & Co, <Berlin>"},
 		"footer-posts": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, "Example & Co, <Berlin>"},
 
-		"instant": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
-		"weekly":  {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
-		"no-url":  {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
-		"message": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "message"}, Name: "alice", Email: "a@example.com", Board: "Board", Messages: []mails.MailMessage{{ID: 9, Author: "bob"}}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
-		"reset":   {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET"), ""},
-		"email":   {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET"), ""},
-		"join":    {"https://forum.example.com", linkMailing(accounts.LinkJoin, "SECRET"), ""},
-		"known":   {"https://forum.example.com", linkMailing(accounts.LinkKnown, ""), ""},
-		"notice":  {"https://forum.example.com", linkMailing(accounts.LinkNotice, ""), ""},
+		"instant":       {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "instant"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"weekly":        {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"no-url":        {"", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "daily"}, Name: "alice", Email: "a@example.com", Board: "Board", Threads: []mails.MailThread{thread}, Forum: mails.MailForum{ID: 2, Title: "Pets"}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"message":       {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "message"}, Name: "alice", Email: "a@example.com", Board: "Board", Messages: []mails.MailMessage{{ID: 9, Author: "bob"}}, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"reset":         {"https://forum.example.com", linkMailing(accounts.LinkReset, "SECRET"), ""},
+		"email":         {"https://forum.example.com", linkMailing(accounts.LinkEmail, "SECRET"), ""},
+		"join":          {"https://forum.example.com", linkMailing(accounts.LinkJoin, "SECRET"), ""},
+		"known":         {"https://forum.example.com", linkMailing(accounts.LinkKnown, ""), ""},
+		"notice":        {"https://forum.example.com", linkMailing(accounts.LinkNotice, ""), ""},
+		"german-weekly": {"https://forum.example.com", &mails.Mailing{Recipient: mails.Recipient{User: 3, Mode: "weekly"}, Name: "alice", Email: "a@example.com", Board: "Board", Language: "de", Threads: []mails.MailThread{thread, busy}, More: 2, Unsubscribe: "TOKEN", Key: "3.k"}, ""},
+		"german-reset":  {"https://forum.example.com", german, ""},
 	} {
-		m := &jobs.Mailer{BaseURL: test.baseURL, Footer: test.footer}
+		m := &jobs.Mailer{BaseURL: test.baseURL, Footer: test.footer, Languages: languages}
 		l, err := m.Letter(test.mailing)
 		if err != nil {
 			t.Fatal(err)

@@ -61,6 +61,8 @@ type Mailing struct {
 	Recipient
 	Name, Email string
 	Board       string // the name of the board
+	// Language is the tag of the language of the mail; an empty one means that of the board.
+	Language string
 	// Threads are those of which the member may see new posts now. Without any, and without Messages or a Link,
 	// there is nothing to send.
 	Threads []MailThread
@@ -168,7 +170,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if a.CheckBlocked(s.Moment()) != nil && !joins {
 		return nil
 	}
-	m.Name, m.Board = a.User.Name, a.Rights.Settings.Name
+	m.Name, m.Board, m.Language = a.User.Name, a.Rights.Settings.Name, a.User.Language
 	m.Key = kernel.Itoa(m.User) + "." + m.Mode + "." + kernel.Itoa(m.rows[0].id) + "." +
 		kernel.Itoa(m.rows[len(m.rows)-1].last)
 	if m.rows[0].source == accounts.LinkSource {
@@ -443,6 +445,9 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 		}
 		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
 		m.Key += "." + secret.New()[:10] // mail programs must not take it for a copy of the previous mail
-		return err
+		if err != nil || m.Language != "" {
+			return err
+		}
+		return c.Row("SELECT language FROM board_links WHERE id = ?", id).Scan(&m.Language)
 	})
 }

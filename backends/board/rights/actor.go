@@ -32,6 +32,7 @@ type User struct {
 	JoinedAt       kernel.Moment
 	Title, Bio     string
 	TimeZone       string // its IANA name
+	Language       string // the tag of the language that the member has chosen; empty: none
 	Groups         []int64
 }
 
@@ -145,14 +146,14 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 
 // UserColumns lists the columns of board_users u that ScanUser reads.
 const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0)," +
-	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone, u.moderated_until"
+	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone, u.moderated_until, u.language"
 
 // ScanUser reads a member from the UserColumns of a row, and the columns after them into more.
 func ScanUser(r store.Row, more ...any) (*User, error) {
 	u := new(User)
 	return u, r.Scan(append([]any{
 		&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount,
-		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone, &u.ModeratedUntil,
+		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone, &u.ModeratedUntil, &u.Language,
 	}, more...)...)
 }
 

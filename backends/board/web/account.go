@@ -19,7 +19,7 @@ func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	if err := c.faceOf(c.actor.ID()); err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "account", "Profile", form)
+	return c.ShowForm(refusal, "account", c.T("Profile"), form)
 }
 
 func (c *call) saveProfile() error {
@@ -27,19 +27,33 @@ func (c *call) saveProfile() error {
 	if err := c.Accounts.SetProfile(c.Context(), c.actor, form); err != nil {
 		return c.showAccount(err, form)
 	}
-	return c.Redirect("/account", "Saved.")
+	return c.Redirect("/account", c.T("Saved."))
 }
 
-func (c *call) askPassword() error { return c.Show("password", "Password", nil) }
+// chooseLanguage sets the language of the member; an empty one means that the browser decides.
+func (c *call) chooseLanguage() error {
+	tag := c.Form.Text("language")
+	if tag != "" && c.options.Languages.Find(tag) == nil {
+		return c.Redirect("/account", "")
+	}
+	if err := c.Accounts.SetLanguage(c.Context(), c.actor, tag); err != nil {
+		return err
+	}
+	c.actor.User.Language = tag
+	c.prefer()
+	return c.Redirect("/account", c.T("The language is saved."))
+}
+
+func (c *call) askPassword() error { return c.Show("password", c.T("Password"), nil) }
 
 func (c *call) savePassword() error {
 	cookie, err := c.Accounts.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"),
 		c.address())
 	if err != nil {
-		return c.ShowForm(err, "password", "Password", nil)
+		return c.ShowForm(err, "password", c.T("Password"), nil)
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
-	return c.Redirect("/account/password", "The password was changed. All other browsers are signed out.")
+	return c.Redirect("/account/password", c.T("The password was changed. All other browsers are signed out."))
 }
 
 // tokensPage lists the tokens of a member, with a form to make one.
@@ -69,7 +83,7 @@ func (c *call) tokens() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("tokens", "Tokens", page)
+	return c.Show("tokens", c.T("Tokens"), page)
 }
 
 func (c *call) issueToken() error {
@@ -88,15 +102,15 @@ func (c *call) issueToken() error {
 	}
 	if refusal != nil {
 		page.Name, page.Scopes, page.Days = request.Name, request.Scopes, days
-		return c.ShowForm(refusal, "tokens", "Tokens", page)
+		return c.ShowForm(refusal, "tokens", c.T("Tokens"), page)
 	}
 	page.Made = made // only in this answer, as the token is stored nowhere
-	return c.Show("tokens", "Tokens", page)
+	return c.Show("tokens", c.T("Tokens"), page)
 }
 
 func (c *call) revokeToken() error {
 	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens",
-		"The token was revoked.")
+		c.T("The token was revoked."))
 }
 
 // subscriptionsPage lists the threads and forums that a member follows.
@@ -126,7 +140,7 @@ func (c *call) subscriptions() error {
 	for _, s := range list {
 		page.List = append(page.List, api.ViewSubscription(s))
 	}
-	return c.Show("subscriptions", "Followed threads", page)
+	return c.Show("subscriptions", c.T("Followed threads"), page)
 }
 
 // notificationsPage lists the notifications of a member.
@@ -154,7 +168,7 @@ func (c *call) notifications() error {
 	if page.Notices, err = c.Following.Notices(c.Context(), c.actor); err != nil {
 		return err
 	}
-	return c.Show("notifications", "Notifications", page)
+	return c.Show("notifications", c.T("Notifications"), page)
 }
 
 func (c *call) readNotifications() error {
@@ -163,5 +177,5 @@ func (c *call) readNotifications() error {
 		return err
 	}
 	_, err := c.Following.ReadNotifications(c.Context(), c.actor, upTo)
-	return c.Then(err, "/account/notifications", "All are marked as read.")
+	return c.Then(err, "/account/notifications", c.T("All are marked as read."))
 }

@@ -50,7 +50,7 @@ func (c *call) attachments() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("attachments", "Files", page)
+	return c.Show("attachments", c.T("Files"), page)
 }
 
 func (c *call) attach() error {
@@ -63,9 +63,9 @@ func (c *call) attach() error {
 		return err
 	}
 	if _, err := c.Posts.Attach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, file.FileName(), file); err != nil {
-		return c.ShowForm(err, "attachments", "Files", page)
+		return c.ShowForm(err, "attachments", c.T("Files"), page)
 	}
-	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is attached.")
+	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), c.T("The file is attached."))
 }
 
 // file returns the part of a multipart form that is the file.
@@ -87,9 +87,9 @@ func (c *call) detach() error {
 		return err
 	}
 	if err := c.Posts.Detach(c.Context(), c.actor, page.Thread.ID, page.Post.ID, c.ID("attachmentId")); err != nil {
-		return c.ShowForm(err, "attachments", "Files", page)
+		return c.ShowForm(err, "attachments", c.T("Files"), page)
 	}
-	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), "The file is removed.")
+	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), c.T("The file is removed."))
 }
 
 func attachmentsPath(thread, post int64) string {

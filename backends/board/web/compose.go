@@ -54,7 +54,7 @@ func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 		c.W.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return c.Redirect(d.Path(), "The draft is saved. You find it here and under Drafts in your account.")
+	return c.Redirect(d.Path(), c.T("The draft is saved. You find it here and under Drafts in your account."))
 }
 
 // draftMessage saves a draft of a message in a conversation.
@@ -88,11 +88,11 @@ func (c *call) drafts() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("drafts", "Drafts", list)
+	return c.Show("drafts", c.T("Drafts"), list)
 }
 
 func (c *call) discardDraft() error {
-	return c.Then(c.Drafts.Discard(c.Context(), c.actor, c.ID("draftId")), "/account/drafts", "The draft is deleted.")
+	return c.Then(c.Drafts.Discard(c.Context(), c.actor, c.ID("draftId")), "/account/drafts", c.T("The draft is deleted."))
 }
 
 // MentionMails reports whether the user is mailed about mentions.
@@ -102,7 +102,7 @@ func (f *frame) MentionMails() (bool, error) {
 
 func (c *call) wishMentions() error {
 	return c.Then(c.Following.WishMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
-		"Saved.")
+		c.T("Saved."))
 }
 
 // completed is a name that completes a mention, and the text that mentions it.

@@ -47,14 +47,14 @@ func (c *call) conversations() error {
 			return err
 		}
 	}
-	return c.Show("conversations", "Messages", page)
+	return c.Show("conversations", c.T("Messages"), page)
 }
 
 // wish saves what the member wishes about private messages.
 func (c *call) wish() error {
 	return c.Then(c.Conversations.Wish(c.Context(), c.actor, conversations.Wishes{
 		Mails: c.Form.Flag("mails"), Accepts: c.Form.Flag("accepts"),
-	}), "/conversations", "Saved.")
+	}), "/conversations", c.T("Saved."))
 }
 
 // others returns people without the actor.
@@ -83,7 +83,7 @@ func (c *call) newConversation() error {
 	if draft != nil && (form.Recipients == "" || form.Recipients == draft.Recipients) {
 		form.Recipients, form.Title, form.Text, form.Draft = draft.Recipients, draft.Title, draft.Message, draft
 	}
-	return c.Show("conversation_new", "New conversation", form)
+	return c.Show("conversation_new", c.T("New conversation"), form)
 }
 
 func (c *call) startConversation() (err error) {
@@ -93,21 +93,21 @@ func (c *call) startConversation() (err error) {
 	}
 	if c.Previews() {
 		form.Preview, err = c.Conversations.Preview(c.actor, form.Text)
-		return c.ShowForm(err, "conversation_new", "New conversation", form)
+		return c.ShowForm(err, "conversation_new", c.T("New conversation"), form)
 	}
 	if c.Form.Flag("draft") {
 		return c.saveDraft(drafts.Draft{
 			Place: newMessage, Title: form.Title, Recipients: form.Recipients, Message: form.Text,
-		}, "conversation_new", "New conversation", form)
+		}, "conversation_new", c.T("New conversation"), form)
 	}
 	id, err := c.Conversations.Start(c.Context(), c.actor, conversations.NewConversation{
 		Recipients: strings.Split(form.Recipients, ","), Title: form.Title, Message: form.Text,
 	}, c.once(form.Recipients, form.Title, form.Text))
 	if err != nil {
-		return c.ShowForm(err, "conversation_new", "New conversation", form)
+		return c.ShowForm(err, "conversation_new", c.T("New conversation"), form)
 	}
 	c.endDraft(newMessage)
-	return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
+	return c.Redirect("/conversations/"+itoa(id), c.T("Your message is sent."))
 }
 
 // conversationPage shows messages of a conversation and the form for a reply.
@@ -161,7 +161,7 @@ func (c *call) answerConversation() error {
 		return c.draftMessage(id, text)
 	} else if refusal = c.Conversations.Reply(c.Context(), c.actor, id, text, c.once(itoa(id), text)); refusal == nil {
 		c.endDraft(drafts.Place{Kind: drafts.Message, ID: id})
-		return c.Redirect("/conversations/"+itoa(id), "Your message is sent.")
+		return c.Redirect("/conversations/"+itoa(id), c.T("Your message is sent."))
 	} else if _, told := apierror.From(refusal); !told {
 		return refusal
 	}
@@ -175,7 +175,7 @@ func (c *call) answerConversation() error {
 
 func (c *call) leaveConversation() error {
 	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
-		"You have left the conversation.")
+		c.T("You have left the conversation."))
 }
 
 // reportForm is a report of a message that is being written.
@@ -197,7 +197,7 @@ func (c *call) askReportMessage() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("conversation_report", "Report", form)
+	return c.Show("conversation_report", c.T("Report"), form)
 }
 
 func (c *call) reportMessage() error {
@@ -208,9 +208,9 @@ func (c *call) reportMessage() error {
 	form.Reason = c.Form.Text("reason")
 	err = c.Conversations.Report(c.Context(), c.actor, form.Conversation, form.Message.ID, form.Reason)
 	if err != nil {
-		return c.ShowForm(err, "conversation_report", "Report", form)
+		return c.ShowForm(err, "conversation_report", c.T("Report"), form)
 	}
-	return c.Redirect("/conversations/"+itoa(form.Conversation), "Thank you. The moderators will look at it.")
+	return c.Redirect("/conversations/"+itoa(form.Conversation), c.T("Thank you. The moderators will look at it."))
 }
 
 // ignore makes the user ignore a member, or no longer.
@@ -223,9 +223,9 @@ func (c *call) ignore() error {
 	switch c.Form.Text("ignore") {
 	case "yes":
 		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), to,
-			"You get no messages and notifications of this member, and its posts are collapsed.")
+			c.T("You get no messages and notifications of this member, and its posts are collapsed."))
 	case "no":
-		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, "You do not ignore this member any more.")
+		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, c.T("You do not ignore this member any more."))
 	}
 	return kernel.Invalid("ignore", "unknown", "ignore must be yes or no")
 }

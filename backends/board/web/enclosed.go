@@ -63,7 +63,7 @@ func (c *call) receive(e *enclosed) error {
 		return nil
 	}
 	if n := int64(len(e.form.File["file"])); n > e.Most {
-		return fileProblem("", "A post has at most "+pages.Plural(e.Most, "file", "files")+".")
+		return fileProblem(c.Language().Plural(e.Most, "A post has at most {n} file.", "A post has at most {n} files."))
 	}
 	for _, header := range e.form.File["file"] {
 		file, err := header.Open()
@@ -73,7 +73,8 @@ func (c *call) receive(e *enclosed) error {
 		received, err := c.Attachments.Receive(c.actor, header.Filename, file)
 		_ = file.Close() // it was only read
 		if refusal, ok := apierror.From(err); ok && refusal.Status < http.StatusInternalServerError {
-			return fileProblem("The file "+pages.Valid(header.Filename)+": ", refusal.Message)
+			return fileProblem(c.T("The file {name}: {why}", "name", pages.Valid(header.Filename),
+				"why", c.Language().Message(refusal.Message)))
 		}
 		if err != nil {
 			return err
@@ -83,10 +84,10 @@ func (c *call) receive(e *enclosed) error {
 	return nil
 }
 
-func fileProblem(name, message string) error {
+func fileProblem(message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,
-		Details: []apierror.Detail{{Field: "file", Reason: "file", Message: name + message}},
+		Details: []apierror.Detail{{Field: "file", Reason: "file", Message: message}},
 	}
 }
 

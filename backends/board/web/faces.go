@@ -68,9 +68,9 @@ func (c *call) setAvatar() error {
 		u := c.actor.User
 		return c.showAccount(err, accounts.Profile{Title: u.Title, Bio: u.Bio, TimeZone: u.TimeZone})
 	}
-	return c.Redirect("/account", "The picture is yours now.")
+	return c.Redirect("/account", c.T("The picture is yours now."))
 }
 
 func (c *call) removeAvatar() error {
-	return c.Then(c.Attachments.RemoveAvatar(c.Context(), c.actor), "/account", "The picture is removed.")
+	return c.Then(c.Attachments.RemoveAvatar(c.Context(), c.actor), "/account", c.T("The picture is removed."))
 }

@@ -19,7 +19,7 @@ func (c *call) askUnsubscribe() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Token: token})
+	return c.Show("unsubscribe", c.T("Mails"), unsubscribePage{Target: u.Target(), Token: token})
 }
 
 // unsubscribe ends mails. It is called by the form of the page and by mail programs (RFC 8058).
@@ -31,14 +31,14 @@ func (c *call) unsubscribe() error {
 	if err := c.Mails.EndUnsubscription(c.Context(), u); err != nil {
 		return err
 	}
-	return c.Show("unsubscribe", "Mails", unsubscribePage{Target: u.Target(), Done: true})
+	return c.Show("unsubscribe", c.T("Mails"), unsubscribePage{Target: u.Target(), Done: true})
 }
 
 // followForum begins or ends the actor's subscription to a forum.
 func (c *call) followForum() error {
 	id := c.ID("forumId")
-	return c.follow("/forums/"+itoa(id), "You follow this forum and will be notified of new threads.",
-		"You do not follow this forum any more.", func(mode string) error {
+	return c.follow("/forums/"+itoa(id), c.T("You follow this forum and will be notified of new threads."),
+		c.T("You do not follow this forum any more."), func(mode string) error {
 			if mode == "off" {
 				return c.Following.UnsubscribeForum(c.Context(), c.actor, id)
 			}
@@ -61,5 +61,5 @@ func (c *call) saveDigests() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	return c.Then(c.Following.SetDigests(c.Context(), c.actor, hour, day), "/account/subscriptions", "Saved.")
+	return c.Then(c.Following.SetDigests(c.Context(), c.actor, hour, day), "/account/subscriptions", c.T("Saved."))
 }

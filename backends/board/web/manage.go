@@ -46,7 +46,7 @@ func (c *call) manage() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("manage", "Manage thread", form)
+	return c.Show("manage", c.T("Manage thread"), form)
 }
 
 // change makes the one change that the pressed button of the form stands for.
@@ -56,17 +56,17 @@ func (c *call) change() error {
 		return err
 	}
 	var change posts.ThreadChange
-	notice := "The thread is changed."
+	notice := c.T("The thread is changed.")
 	yes, no := true, false
 	switch c.Form.Text("do") {
 	case "lock":
-		change.Locked, notice = &yes, "The thread is locked."
+		change.Locked, notice = &yes, c.T("The thread is locked.")
 	case "unlock":
-		change.Locked, notice = &no, "The thread is open again."
+		change.Locked, notice = &no, c.T("The thread is open again.")
 	case "stick":
-		change.Sticky, notice = &yes, "The thread stays at the top of its forum."
+		change.Sticky, notice = &yes, c.T("The thread stays at the top of its forum.")
 	case "unstick":
-		change.Sticky, notice = &no, "The thread takes its turn again."
+		change.Sticky, notice = &no, c.T("The thread takes its turn again.")
 	case "title":
 		form.Title = c.Form.Text("title")
 		change.Title = &form.Title
@@ -75,14 +75,14 @@ func (c *call) change() error {
 		had := form.Tags
 		if form.Tags = tags.Split(c.Form.Values("tags")); c.Form.Flag("tagged") && !slices.Equal(form.Tags, had) {
 			if err := c.Tags.Set(c.Context(), c.actor, form.Thread.ID, form.Tags); err != nil {
-				return c.ShowForm(err, "manage", "Manage thread", form)
+				return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 			}
 		}
 	case "merge":
 		return c.merge(form)
 	case "move":
 		form.Target = c.Form.Number("forumId")
-		change.Forum, notice = &form.Target, "The thread is moved."
+		change.Forum, notice = &form.Target, c.T("The thread is moved.")
 	default:
 		return pages.NotFound()
 	}
@@ -90,7 +90,7 @@ func (c *call) change() error {
 		return err
 	}
 	if err := c.Posts.Change(c.Context(), c.actor, form.Thread.ID, change); err != nil {
-		return c.ShowForm(err, "manage", "Manage thread", form)
+		return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 	}
 	return c.Redirect("/threads/"+itoa(form.Thread.ID), notice)
 }
@@ -100,14 +100,14 @@ func (c *call) merge(form *manageForm) error {
 	form.Other, form.Kept = c.Form.Text("other"), c.Form.Text("kept")
 	kept, err := c.Moderation.Merge(c.Context(), c.actor, form.Thread.ID, threadNumber(form.Other), form.Kept)
 	if err != nil {
-		return c.ShowForm(err, "manage", "Manage thread", form)
+		return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 	}
-	return c.Redirect("/threads/"+itoa(kept), "The threads are merged.")
+	return c.Redirect("/threads/"+itoa(kept), c.T("The threads are merged."))
 }
 
 func (c *call) subscribe() error {
 	id := c.ID("threadId")
-	return c.follow("/threads/"+itoa(id), "You follow this thread.", "You do not follow this thread any more.",
+	return c.follow("/threads/"+itoa(id), c.T("You follow this thread."), c.T("You do not follow this thread any more."),
 		func(mode string) error {
 			if mode == "off" {
 				return c.Following.Unsubscribe(c.Context(), c.actor, id)
@@ -123,7 +123,7 @@ func (c *call) follow(path, follows, ends string, set func(mode string) error) e
 	err := set(mode)
 	switch {
 	case c.Form.Flag("list"):
-		return c.Then(err, "/account/subscriptions", "Saved.")
+		return c.Then(err, "/account/subscriptions", c.T("Saved."))
 	case mode == "off" || mode == "none":
 		return c.Then(err, path, ends)
 	}

@@ -52,7 +52,7 @@ func (c *call) memberPosts() error {
 	if next != 0 {
 		page.Older = "/members/" + itoa(page.UserID) + "/posts?after=" + itoa(next)
 	}
-	return c.Show("member_posts", "Posts of "+page.Username, page)
+	return c.Show("member_posts", c.T("Posts of {name}", "name", page.Username), page)
 }
 
 func (c *call) memberThreads() error {
@@ -71,7 +71,7 @@ func (c *call) memberThreads() error {
 	if err := c.nameForums(); err != nil {
 		return err
 	}
-	return c.Show("member_threads", "Threads of "+page.Username, page)
+	return c.Show("member_threads", c.T("Threads of {name}", "name", page.Username), page)
 }
 
 // nameForums makes the lists of threads on this page name the forum of each thread.

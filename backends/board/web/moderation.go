@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +35,16 @@ var moderationTabs = resource.Tabs{
 		{Label: "Find posts", Path: "/moderation/find"},
 		{Label: "Log", Path: "/moderation/log"},
 	},
+}
+
+// Moderating returns the tabs of the moderation for the page of a path.
+func (f *frame) Moderating(path string) resource.Tabs {
+	tabs := moderationTabs.At(path)
+	tabs.Label, tabs.Links = f.call.T(tabs.Label), slices.Clone(tabs.Links)
+	for i := range tabs.Links {
+		tabs.Links[i].Label = f.call.T(tabs.Links[i].Label)
+	}
+	return tabs
 }
 
 const queuePerPage = 20
@@ -72,11 +84,11 @@ func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, foc
 	if err != nil {
 		return l, 0, err
 	}
-	l.Forums.Add("", "All forums", l.Forum == 0)
+	l.Forums.Add("", c.T("All forums"), l.Forum == 0)
 	for _, f := range list {
 		label := f.Title
 		if f.Count == admin.CountMost {
-			label += " (" + itoa(admin.CountMost) + " or more)"
+			label += " (" + c.T("{n} or more", "n", admin.CountMost) + ")"
 		} else if f.Count > 0 {
 			label += " (" + itoa(f.Count) + ")"
 		}
@@ -94,15 +106,8 @@ type queuePage struct {
 type queueItem struct {
 	admin.QueueItem
 	Focus bool
-	Then  int64 // the post to look at next
-}
-
-// Why returns the reason why the post is held, in words for people.
-func (i queueItem) Why() string {
-	if text, ok := heldBecause[i.Reason]; ok {
-		return text
-	}
-	return i.Reason
+	Then  int64  // the post to look at next
+	Why   string // why the post is held, in words for people
 }
 
 var heldBecause = map[string]string{
@@ -132,7 +137,9 @@ func (c *call) queue() error {
 	list.Next = next
 	page := queuePage{listing: list}
 	for i, item := range items {
-		row := queueItem{QueueItem: item, Focus: item.Post.ID == focus}
+		row := queueItem{
+			QueueItem: item, Focus: item.Post.ID == focus, Why: c.T(cmp.Or(heldBecause[item.Reason], item.Reason)),
+		}
 		if i+1 < len(items) {
 			row.Then = items[i+1].Post.ID
 		} else if i > 0 {
@@ -140,7 +147,7 @@ func (c *call) queue() error {
 		}
 		page.Items = append(page.Items, row)
 	}
-	return c.Show("moderation", "Moderation", page)
+	return c.Show("moderation", c.T("Moderation"), page)
 }
 
 // settle approves or rejects the posts that are ticked, or all posts on the page.
@@ -155,7 +162,7 @@ func (c *call) settle() error {
 		return err
 	}
 	if len(ids) == 0 {
-		return c.Redirect(back, "Nothing was ticked.")
+		return c.Redirect(back, c.T("Nothing was ticked."))
 	}
 	decision := c.Form.Text("do")
 	if decision != "approve" && decision != "reject" {
@@ -165,13 +172,18 @@ func (c *call) settle() error {
 	if err != nil {
 		return err
 	}
-	notice := pages.Plural(int64(n.Done), "post", "posts") +
-		map[string]string{"approve": " approved.", "reject": " rejected."}[decision]
+	in := c.Language()
+	notice := in.Plural(int64(n.Done), "{n} post approved.", "{n} posts approved.")
+	if decision == "reject" {
+		notice = in.Plural(int64(n.Done), "{n} post rejected.", "{n} posts rejected.")
+	}
 	if n.Skipped > 0 {
-		notice += " " + pages.Plural(int64(n.Skipped), "was", "were") + " settled by somebody else."
+		notice += " " + in.Plural(int64(n.Skipped), "{n} was settled by somebody else.",
+			"{n} were settled by somebody else.")
 	}
 	if n.Changed > 0 {
-		notice += " " + pages.Plural(int64(n.Changed), "was", "were") + " changed since you saw it; look again."
+		notice += " " + in.Plural(int64(n.Changed), "{n} was changed since you saw it; look again.",
+			"{n} were changed since you saw it; look again.")
 	}
 	return c.Redirect(back, notice)
 }
@@ -231,7 +243,7 @@ func (c *call) reports() error {
 		}
 		page.Items = append(page.Items, row)
 	}
-	return c.Show("reports", "Reports", page)
+	return c.Show("reports", c.T("Reports"), page)
 }
 
 // closeReport closes the reports of a post, and deletes the post if the form says so, or a report of a private message.
@@ -246,12 +258,13 @@ func (c *call) closeReport() error {
 		return c.Form.Err()
 	case report != 0:
 		return c.Then(c.Conversations.CloseReport(c.Context(), c.actor, report, c.Form.Text("note")), back,
-			"The report is closed.")
+			c.T("The report is closed."))
 	case c.Form.Text("do") == "delete":
 		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back,
-			"The post is deleted and the report closed.")
+			c.T("The post is deleted and the report closed."))
 	}
-	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back, "The report is closed.")
+	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back,
+		c.T("The report is closed."))
 }
 
 // logList lists who did what on the board.

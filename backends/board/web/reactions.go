@@ -39,13 +39,16 @@ func (c *call) reactors() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("reactions", "Reactions", page)
+	return c.Show("reactions", c.T("Reactions"), page)
 }
 
 // setAnswer marks a reply as the answer of its thread, or takes that back.
 func (c *call) setAnswer() error {
 	id, is := c.ID("postId"), c.Form.Text("answer") == "yes"
-	notice := map[bool]string{true: "This post is the answer now.", false: "This post is not the answer any more."}[is]
+	notice := c.T("This post is not the answer any more.")
+	if is {
+		notice = c.T("This post is the answer now.")
+	}
 	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, is), "/posts/"+itoa(id), notice)
 }
 
@@ -69,7 +72,7 @@ func (c *call) askBookmark() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("bookmark", "Bookmark", form)
+	return c.Show("bookmark", c.T("Bookmark"), form)
 }
 
 func (c *call) bookmark() error {
@@ -78,19 +81,19 @@ func (c *call) bookmark() error {
 		to = "/account/bookmarks"
 	}
 	if c.Form.Text("do") == "remove" {
-		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), to, "The bookmark is removed.")
+		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), to, c.T("The bookmark is removed."))
 	}
 	note := c.Form.Text("note")
 	refusal := c.Reactions.Bookmark(c.Context(), c.actor, id, note)
 	if refusal == nil {
-		return c.Redirect(to, "The bookmark is saved.")
+		return c.Redirect(to, c.T("The bookmark is saved."))
 	}
 	form, err := c.bookmarkForm()
 	if err != nil {
 		return err
 	}
 	form.Note = note
-	return c.ShowForm(refusal, "bookmark", "Bookmark", form)
+	return c.ShowForm(refusal, "bookmark", c.T("Bookmark"), form)
 }
 
 // bookmarksPage lists the bookmarks of a member.
@@ -110,11 +113,11 @@ func (c *call) bookmarks() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("bookmarks", "Bookmarks", page)
+	return c.Show("bookmarks", c.T("Bookmarks"), page)
 }
 
 // setNotices sets whether the member is notified of reactions and answers.
 func (c *call) setNotices() error {
 	return c.Then(c.Following.SetNotices(c.Context(), c.actor, c.Form.Flag("notices")), "/account/notifications",
-		"Saved.")
+		c.T("Saved."))
 }

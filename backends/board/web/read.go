@@ -91,11 +91,11 @@ func (c *call) forum() error {
 func (c *call) readForum() error {
 	id := c.ID("forumId")
 	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+
-		itoa(id), "All threads here are marked as read.")
+		itoa(id), c.T(c.T(c.T(c.T("All threads here are marked as read.")))))
 }
 
 func (c *call) readAll() error {
-	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, 0), "/", "All forums are marked as read.")
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, 0), "/", c.T("All forums are marked as read."))
 }
 
 func (c *call) thread() error {

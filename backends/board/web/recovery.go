@@ -10,13 +10,13 @@ type resetPage struct {
 	Asked bool
 }
 
-func (c *call) askReset() error { return c.Show("forgot", "Forgot your password?", resetPage{}) }
+func (c *call) askReset() error { return c.Show("forgot", c.T("Forgot your password?"), resetPage{}) }
 
 func (c *call) mailReset() error {
 	page := resetPage{Email: c.Form.Text("email")}
 	err := c.Accounts.AskReset(c.Context(), page.Email, c.address())
 	page.Asked = err == nil
-	return c.ShowForm(err, "forgot", "Forgot your password?", page)
+	return c.ShowForm(err, "forgot", c.T("Forgot your password?"), page)
 }
 
 // linkPage is the page that a mailed link opens. Only its form uses the link up, since programs that scan mails
@@ -37,7 +37,7 @@ func (c *call) openReset() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("reset", "New password", page)
+	return c.Show("reset", c.T("New password"), page)
 }
 
 func (c *call) reset() error {
@@ -46,10 +46,10 @@ func (c *call) reset() error {
 		return err
 	}
 	if err := c.Accounts.Reset(c.Context(), page.Secret, c.Form.Text("password"), c.address()); err != nil {
-		return c.ShowForm(err, "reset", "New password", page)
+		return c.ShowForm(err, "reset", c.T("New password"), page)
 	}
 	c.SignOut()
-	return c.Redirect("/login", "The password was changed, and all browsers are signed out. Sign in with the new password.")
+	return c.Redirect("/login", c.T("The password was changed, and all browsers are signed out. Sign in with the new password."))
 }
 
 // emailPage shows the mail address and asks for another one.
@@ -73,7 +73,7 @@ func (c *call) showEmail(refusal error) error {
 	if refusal != nil {
 		page.Email = c.Form.Text("email")
 	}
-	return c.ShowForm(refusal, "email", "Mail address", page)
+	return c.ShowForm(refusal, "email", c.T("Mail address"), page)
 }
 
 func (c *call) mailEmail() error {
@@ -88,7 +88,7 @@ func (c *call) mailEmailAgain() error {
 	if err := c.Accounts.AskEmailAgain(c.Context(), c.actor, c.address()); err != nil {
 		return c.showEmail(err)
 	}
-	return c.Redirect("/account/email", "Another mail is on its way.")
+	return c.Redirect("/account/email", c.T("Another mail is on its way."))
 }
 
 func (c *call) openEmail() error {
@@ -96,7 +96,7 @@ func (c *call) openEmail() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("email_confirm", "Mail address", page)
+	return c.Show("email_confirm", c.T("Mail address"), page)
 }
 
 func (c *call) confirmEmail() error {
@@ -104,16 +104,16 @@ func (c *call) confirmEmail() error {
 	if err != nil {
 		return err
 	}
-	switch notice := done.Email + " is confirmed. "; {
+	switch notice := c.T("{email} is confirmed.", "email", done.Email) + " "; {
 	case done.Awaits:
 		if c.session != nil && c.session.User == done.User {
 			c.SignOut()
 		}
-		return c.Redirect("/login", notice+"You can sign in when an administrator has let you in.")
+		return c.Redirect("/login", notice+c.T("You can sign in when an administrator has let you in."))
 	case done.Joined && (c.session == nil || c.session.User != done.User):
-		return c.Redirect("/login", notice+"Welcome! Sign in with your name and password.")
+		return c.Redirect("/login", notice+c.T("Welcome! Sign in with your name and password."))
 	case done.Joined:
-		return c.Redirect("/", notice+"Welcome!")
+		return c.Redirect("/", notice+c.T("Welcome!"))
 	}
-	return c.Redirect("/", "Your mail address is "+done.Email+" now.")
+	return c.Redirect("/", c.T("Your mail address is {email} now.", "email", done.Email))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -44,17 +45,17 @@ type choosePage struct {
 }
 
 // actionsFor lists what can be done with posts of one thread, or with posts that were found.
-func actionsFor(found bool) (actions pages.Select) {
+func (c *call) actionsFor(found bool) (actions pages.Select) {
 	if !found {
-		actions.Add(doSplit, "Split into a new thread", true)
-		actions.Add(doPosts, "Move to another thread", false)
+		actions.Add(doSplit, c.T("Split into a new thread"), true)
+		actions.Add(doPosts, c.T("Move to another thread"), false)
 	}
-	actions.Add(moderation.Delete, "Delete the posts", found)
-	actions.Add(moderation.Approve, "Approve the posts", false)
+	actions.Add(moderation.Delete, c.T("Delete the posts"), found)
+	actions.Add(moderation.Approve, c.T("Approve the posts"), false)
 	if found {
-		actions.Add(moderation.Lock, "Lock their threads", false)
-		actions.Add(moderation.Unlock, "Unlock their threads", false)
-		actions.Add(moderation.Move, "Move their threads to a forum", false)
+		actions.Add(moderation.Lock, c.T("Lock their threads"), false)
+		actions.Add(moderation.Unlock, c.T("Unlock their threads"), false)
+		actions.Add(moderation.Move, c.T("Move their threads to a forum"), false)
 	}
 	return actions
 }
@@ -74,7 +75,7 @@ func (c *call) choose() error {
 	if !reading.Can.Move {
 		return kernel.Forbidden("threadId", "no_permission", "you may not move posts of this thread")
 	}
-	page := choosePage{Thread: &reading.Thread, Actions: actionsFor(false)}
+	page := choosePage{Thread: &reading.Thread, Actions: c.actionsFor(false)}
 	for _, p := range reading.Posts {
 		if p.ID != reading.Thread.FirstPostID {
 			page.Items = append(page.Items, choice{p.PostInfo, reading.Thread.Title})
@@ -83,7 +84,7 @@ func (c *call) choose() error {
 	if reading.After != nil {
 		page.Next = "/threads/" + itoa(reading.Thread.ID) + "/choose?after=" + itoa(*reading.After)
 	}
-	return c.Show("choose", "Choose posts", page)
+	return c.Show("choose", c.T("Choose posts"), page)
 }
 
 // find lists the posts that a moderator searches for, to choose from.
@@ -94,7 +95,7 @@ func (c *call) find() error {
 	}
 	page := choosePage{
 		Words: q.Words, Member: q.Member, Forum: q.Forum, From: c.Query.Text("from"), To: c.Query.Text("to"),
-		Starts: q.Starts, Asked: c.Query.Has("member"), Actions: actionsFor(true),
+		Starts: q.Starts, Asked: c.Query.Has("member"), Actions: c.actionsFor(true),
 	}
 	var err error
 	if q.From, err = c.day("from", page.From, 0); err != nil {
@@ -106,11 +107,11 @@ func (c *call) find() error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	if page.Forums, err = c.moderatedForums(q.Forum, "All forums"); err != nil {
+	if page.Forums, err = c.moderatedForums(q.Forum, c.T("All forums")); err != nil {
 		return err
 	}
 	if !page.Asked {
-		return c.Show("find", "Find posts", page)
+		return c.Show("find", c.T("Find posts"), page)
 	}
 	items, next, err := c.Moderation.Find(c.Context(), c.actor, q)
 	for _, item := range items {
@@ -126,7 +127,7 @@ func (c *call) find() error {
 	if next != 0 {
 		page.Next = "/moderation/find?" + page.Query + "&after=" + itoa(next)
 	}
-	return c.ShowForm(err, "find", "Find posts", page)
+	return c.ShowForm(err, "find", c.T("Find posts"), page)
 }
 
 // day returns the beginning of a day in the zone of the user, or of one some days later, and 0 for an empty text.
@@ -184,9 +185,9 @@ func (c *call) chosen() error {
 		return err
 	}
 	if len(ids) == 0 {
-		return c.Redirect(page.Back(), "Nothing was ticked.")
+		return c.Redirect(page.Back(), c.T("Nothing was ticked."))
 	}
-	if err := page.ask(len(ids)); err != nil {
+	if err := page.ask(c.Language(), int64(len(ids))); err != nil {
 		return err
 	}
 	items, err := c.Moderation.Chosen(c.Context(), c.actor, ids)
@@ -223,23 +224,22 @@ func (p chosenPage) Back() string {
 }
 
 // ask sets the question whether to do it with n posts.
-func (p *chosenPage) ask(n int) error {
-	what := pages.Plural(int64(n), "post", "posts")
+func (p *chosenPage) ask(in *locale.Language, n int64) error {
 	switch p.Do {
 	case doSplit:
-		p.Question = "Split " + what + " into a new thread"
+		p.Question = in.Plural(n, "Split {n} post into a new thread", "Split {n} posts into a new thread")
 	case doPosts:
-		p.Question = "Move " + what + " to another thread"
+		p.Question = in.Plural(n, "Move {n} post to another thread", "Move {n} posts to another thread")
 	case moderation.Delete:
-		p.Question = "Delete " + what + "?"
+		p.Question = in.Plural(n, "Delete {n} post?", "Delete {n} posts?")
 	case moderation.Approve:
-		p.Question = "Approve " + what + "?"
+		p.Question = in.Plural(n, "Approve {n} post?", "Approve {n} posts?")
 	case moderation.Lock:
-		p.Question = "Lock the threads of " + what + "?"
+		p.Question = in.Plural(n, "Lock the thread of {n} post?", "Lock the threads of {n} posts?")
 	case moderation.Unlock:
-		p.Question = "Unlock the threads of " + what + "?"
+		p.Question = in.Plural(n, "Unlock the thread of {n} post?", "Unlock the threads of {n} posts?")
 	case moderation.Move:
-		p.Question = "Move the threads of " + what + " to a forum"
+		p.Question = in.Plural(n, "Move the thread of {n} post to a forum", "Move the threads of {n} posts to a forum")
 	default:
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is nothing that can be done with posts.")
 	}
@@ -255,13 +255,13 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 		if err != nil {
 			return c.ShowForm(err, "chosen", page.Question, page)
 		}
-		return c.Redirect("/threads/"+itoa(made), "The posts are a thread of their own.")
+		return c.Redirect("/threads/"+itoa(made), c.T("The posts are a thread of their own."))
 	case doPosts:
 		other := threadNumber(page.Other)
 		if err := c.Moderation.MovePosts(c.Context(), c.actor, page.Thread, other, ids); err != nil {
 			return c.ShowForm(err, "chosen", page.Question, page)
 		}
-		return c.Redirect("/posts/"+itoa(ids[0]), "The posts are moved.")
+		return c.Redirect("/posts/"+itoa(ids[0]), c.T("The posts are moved."))
 	}
 	out, err := c.Moderation.Apply(c.Context(), c.actor, moderation.Bulk{
 		Posts: ids, Do: page.Do, Forum: forum, Seen: c.seen(),
@@ -269,18 +269,19 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	if err != nil {
 		return c.ShowForm(err, "chosen", page.Question, page)
 	}
-	return c.Redirect(page.Back(), outcome(out))
+	return c.Redirect(page.Back(), c.outcome(out))
 }
 
 // outcome tells what was done, and the first of what was not.
-func outcome(out moderation.Outcome) string {
+func (c *call) outcome(out moderation.Outcome) string {
 	const named = 3
-	said := []string{"Done: " + itoa(int64(out.Done)) + "."}
+	said := []string{c.T("Done: {n}.", "n", out.Done)}
 	for _, r := range out.Refused[:min(len(out.Refused), named)] {
-		said = append(said, "Not done in “"+kernel.Brief(r.Title)+"”: "+r.Why+".")
+		said = append(said, c.T("Not done in “{thread}”: {why}.", "thread", kernel.Brief(r.Title),
+			"why", strings.TrimSuffix(c.Language().Message(r.Why), ".")))
 	}
 	if more := len(out.Refused) - named; more > 0 {
-		said = append(said, "And "+itoa(int64(more))+" more.")
+		said = append(said, c.T("And {n} more.", "n", more))
 	}
 	return strings.Join(said, " ")
 }

@@ -101,6 +101,7 @@ var routes = slices.Concat([]page{
 
 	{Method: get, Path: "/account", Serve: (*call).account},
 	{Method: post, Path: "/account", Serve: (*call).saveProfile},
+	{Method: post, Path: "/account/language", Serve: (*call).chooseLanguage},
 	{Method: get, Path: "/account/password", Serve: (*call).askPassword},
 	{Method: post, Path: "/account/password", Serve: (*call).savePassword},
 	{Method: get, Path: "/account/email", Admit: joining, Serve: (*call).email},

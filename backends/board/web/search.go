@@ -64,7 +64,7 @@ func (c *call) search() error {
 		return err
 	}
 	if !page.Asked {
-		return c.Show("search", "Search", page)
+		return c.Show("search", c.T("Search"), page)
 	}
 	limit := hitsPerPage
 	if page.Thread != 0 {
@@ -80,7 +80,7 @@ func (c *call) search() error {
 	if err := readFaces(c, page.Found, func(f foundThread) *int64 { return f.Post.AuthorUserID }); err != nil {
 		return err
 	}
-	return c.ShowForm(refusal, "search", "Search", page)
+	return c.ShowForm(refusal, "search", c.T("Search"), page)
 }
 
 // group groups posts by their threads, in the order of the newest post of each.

@@ -21,7 +21,7 @@ func (c *call) askLogin() error {
 	if c.actor.User != nil {
 		return c.Redirect(form.Next, "")
 	}
-	return c.Show("login", "Sign in", form)
+	return c.Show("login", c.T("Sign in"), form)
 }
 
 // errKept is shown to a guest who has sent a form with a text.
@@ -38,11 +38,11 @@ func (c *call) signInWith() error {
 	form := loginForm{Name: c.Form.Text("name"), Next: "/", Action: c.R.URL.Path, Kept: c.Kept()}
 	password := c.Form.Text("password")
 	if c.Outdated() || password == "" {
-		return c.ShowForm(errKept, "login", "Sign in", form)
+		return c.ShowForm(errKept, "login", c.T("Sign in"), form)
 	}
 	cookie, err := c.Accounts.Login(c.Context(), form.Name, password, c.address(), c.Session())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", form)
+		return c.ShowForm(err, "login", c.T("Sign in"), form)
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
 	c.ShowAgain()
@@ -56,7 +56,7 @@ func (c *call) login() error {
 	form := loginForm{Name: c.Form.Text("name"), Next: pages.Local(c.Form.Text("next")), Action: "/login"}
 	cookie, err := c.Accounts.Login(c.Context(), form.Name, c.Form.Text("password"), c.address(), c.Session())
 	if err != nil {
-		return c.ShowForm(err, "login", "Sign in", form)
+		return c.ShowForm(err, "login", c.T("Sign in"), form)
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
 	return c.Redirect(form.Next, "")
@@ -76,7 +76,7 @@ func (c *call) logout() error {
 		return err
 	}
 	c.SignOut()
-	return c.Redirect("/", "You are signed out.")
+	return c.Redirect("/", c.T("You are signed out."))
 }
 
 // logoutMeanwhile answers a form to sign out that was made for another member than the one who is signed in now. It
@@ -89,7 +89,9 @@ func (c *call) logoutMeanwhile() error {
 }
 
 // signedInAs returns the notice that tells members who sent a form from another tab who they are now.
-func (c *call) signedInAs() string { return "You are signed in as " + c.actor.User.Name + "." }
+func (c *call) signedInAs() string {
+	return c.T("You are signed in as {name}.", "name", c.actor.User.Name)
+}
 
 // registerForm asks for everything that makes a member.
 type registerForm struct {
@@ -125,7 +127,7 @@ func (c *call) askRegister() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("register", "Join", form)
+	return c.Show("register", c.T("Join"), form)
 }
 
 func (c *call) register() error {
@@ -141,30 +143,30 @@ func (c *call) register() error {
 			},
 		})
 	if err != nil {
-		return c.ShowForm(err, "register", "Join", form)
+		return c.ShowForm(err, "register", c.T("Join"), form)
 	}
 	if done.Cookie == "" {
-		return c.Redirect("/login", "Thank you. You can sign in when an administrator has let you in.")
+		return c.Redirect("/login", c.T("Thank you. You can sign in when an administrator has let you in."))
 	}
 	c.SignIn(done.Cookie, accounts.SessionIdle)
 	switch {
 	case done.Closed:
 		return c.Redirect("/account/email", "")
 	case done.Asked:
-		return c.Redirect("/", "Welcome! You are signed in. Mails come to you when you have opened the link that is on its"+
-			" way to you.")
+		return c.Redirect("/", c.T("Welcome! You are signed in.")+" "+
+			c.T("Mails come to you when you have opened the link that is on its way to you."))
 	}
-	return c.Redirect("/", "Welcome! You are signed in.")
+	return c.Redirect("/", c.T("Welcome! You are signed in."))
 }
 
 func (c *call) askConfirm() error {
-	return c.Show("confirm", "Your password", loginForm{Next: pages.Local(c.Query.Text("next"))})
+	return c.Show("confirm", c.T("Your password"), loginForm{Next: pages.Local(c.Query.Text("next"))})
 }
 
 func (c *call) confirm() error {
 	form := loginForm{Next: pages.Local(c.Form.Text("next"))}
 	if err := c.Accounts.Confirm(c.Context(), c.actor, c.session, c.Form.Text("password"), c.address()); err != nil {
-		return c.ShowForm(err, "confirm", "Your password", form)
+		return c.ShowForm(err, "confirm", c.T("Your password"), form)
 	}
 	return c.Redirect(form.Next, "")
 }

@@ -44,7 +44,7 @@ func (c *call) signOn() error {
 		return err
 	}
 	if cookie == "" {
-		return c.Redirect("/login", "Thank you. You can sign in when an administrator has let you in.")
+		return c.Redirect("/login", c.T("Thank you. You can sign in when an administrator has let you in."))
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
 	return c.Redirect(pages.Local(person.Next), "")

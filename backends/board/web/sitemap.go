@@ -22,7 +22,7 @@ const sitemapsAtOnce = 2
 // forRobots lists paths for robots.txt (RFC 9309) that are not worth reading: they lead to a form or to another
 // page, or belong to one member.
 var forRobots = []string{
-	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/members/",
+	"/login", "/register", "/forgot", "/reset", "/email", "/confirm", "/unsubscribe", "/account", "/member.php", "/members/",
 	"/moderation", "/admin", "/search", "/new", "/memberlist.php", "/conversations", "/avatars/",
 	kernel.Mount + "/", "/forums/*/new", "/threads/*/reply", "/threads/*/manage", "/threads/*/choose",
 	"/threads/*/unread", "/threads/*/last",

@@ -18,7 +18,7 @@ func TestRobots(t *testing.T) {
 	t.Parallel()
 	readable := []string{
 		"/{$}", "/forums/{forumId}", "/feed.atom", "/forums/{forumId}/feed.atom", "/robots.txt", "/sitemap.xml", "/threads/{threadId}", "/posts/{postId}",
-		"/attachments/{attachmentId}", "/posts/{postId}/files/{name}", "/viewtopic.php", "/viewforum.php", "/download/file.php", "/tags/{tagId}",
+		"/attachments/{attachmentId}", "/posts/{postId}/files/{name}", "/viewtopic.php", "/viewforum.php", "/download/file.php", "/showthread.php", "/forumdisplay.php", "/attachment.php", "/tags/{tagId}",
 	}
 	for _, base := range []string{"", "https://forum.example.com"} {
 		s := newSite(t, databases.SQLite(t), web.Options{BaseURL: base})

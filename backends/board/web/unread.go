@@ -12,5 +12,5 @@ func (c *call) unread() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("unread", "What is new", list)
+	return c.Show("unread", c.T("What is new"), list)
 }

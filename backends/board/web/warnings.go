@@ -45,7 +45,7 @@ func (c *call) askWarn() error {
 	if !form.Post.Warn {
 		return kernel.Forbidden("postId", "no_permission", "you may not warn the author of this post")
 	}
-	return c.Show("warn", "Warn", form)
+	return c.Show("warn", c.T("Warn"), form)
 }
 
 func (c *call) warn() error {
@@ -61,9 +61,9 @@ func (c *call) warn() error {
 		Post: form.Post.ID, Reason: form.Reason, Points: form.Points, Days: form.Days,
 	})
 	if err != nil {
-		return c.ShowForm(err, "warn", "Warn", form)
+		return c.ShowForm(err, "warn", c.T("Warn"), form)
 	}
-	return c.Redirect("/members/"+itoa(w.Member), "The member is warned.")
+	return c.Redirect("/members/"+itoa(w.Member), c.T("The member is warned."))
 }
 
 // ownWarnings lists the warnings of the user.
@@ -72,7 +72,7 @@ func (c *call) ownWarnings() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("warnings", "Warnings", c.viewWarnings(list))
+	return c.Show("warnings", c.T("Warnings"), c.viewWarnings(list))
 }
 
 // memberPage is a profile, with the record of the member for moderators.
@@ -142,14 +142,14 @@ func (c *call) saveRecord() error {
 	var notice string
 	switch c.Form.Text("do") {
 	case "withdraw":
-		err, notice = c.Warnings.Withdraw(c.Context(), c.actor, page.UserID, id), "The warning is withdrawn."
+		err, notice = c.Warnings.Withdraw(c.Context(), c.actor, page.UserID, id), c.T("The warning is withdrawn.")
 	case "note":
 		page.Message = c.Form.Text("message")
-		err, notice = c.Warnings.AddNote(c.Context(), c.actor, page.UserID, page.Message), "The note is saved."
+		err, notice = c.Warnings.AddNote(c.Context(), c.actor, page.UserID, page.Message), c.T("The note is saved.")
 	case "picture":
-		err, notice = c.Warnings.RemovePicture(c.Context(), c.actor, page.UserID), "The picture is removed."
+		err, notice = c.Warnings.RemovePicture(c.Context(), c.actor, page.UserID), c.T("The picture is removed.")
 	case "forget":
-		err, notice = c.Warnings.DeleteNote(c.Context(), c.actor, page.UserID, id), "The note is deleted."
+		err, notice = c.Warnings.DeleteNote(c.Context(), c.actor, page.UserID, id), c.T("The note is deleted.")
 	default:
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is nothing that can be done with a member.")
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -39,6 +41,18 @@ import (
 
 //go:embed templates static
 var files embed.FS
+
+//go:embed languages
+var catalogues embed.FS
+
+// Catalogues returns the translations of the pages and mails, for pages.LoadLanguages.
+func Catalogues() fs.FS {
+	folder, err := fs.Sub(catalogues, "languages")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return folder
+}
 
 // shown holds the templates and static files, which are parsed once.
 var shown = sync.OnceValue(func() *pages.Look {
@@ -55,7 +69,6 @@ var shown = sync.OnceValue(func() *pages.Look {
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 
 		"administering": adminTabs.At,
-		"moderating":    moderationTabs.At,
 	}, resource.Templates)
 })
 
@@ -79,6 +92,8 @@ type Options struct {
 	OIDCLabel string
 	// Conceal keeps a request whose address contains a secret out of the logs. Default: nothing does.
 	Conceal func(*http.Request)
+	// Languages are those in which the pages can be shown. Default: English only.
+	Languages *locale.Languages
 	// Bar is passed on to pages.Options.
 	Bar func(*http.Request) look.Bar
 
@@ -109,7 +124,7 @@ type Rooms struct {
 func New(board *kernel.Server, rooms Rooms, options Options, logger *zap.Logger) http.Handler {
 	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
 	return pages.New(pages.Options[*call]{
-		Look: shown(), Table: routes, Admit: members, Signer: rooms.Accounts.Forms, Called: "the board",
+		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: rooms.Accounts.Forms, Called: "the board",
 		Begin: func(p *pages.Call) (*call, error) {
 			return begin(&call{Call: p, Rooms: &rooms, kernel: board, options: &options})
 		},
@@ -169,7 +184,22 @@ func (c *call) become(cookie string) (err error) {
 		Administers: c.actor.MayAdminister(), call: c,
 	}
 	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
+	c.prefer()
 	return nil
+}
+
+// prefer sets the language of the page, and of mails that are asked for on it: the one that the member has chosen, or
+// else one that the browser asks for. The administration and the log are in English.
+func (c *call) prefer() {
+	var set string
+	if c.actor.User != nil {
+		set = c.actor.User.Language
+	}
+	if path := c.R.URL.Path; path == "/admin" || strings.HasPrefix(path, "/admin/") || path == logList.Path {
+		set = locale.English
+	}
+	c.Prefer(set)
+	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
 // These functions decide who may open a page. The services decide what they may do there.
@@ -211,7 +241,7 @@ func (c *call) admit(signedIn, administers bool) error {
 	case administers && !c.actor.MayAdminister():
 		return pages.NotFound()
 	case c.session != nil && c.session.Once && c.R.URL.Path != "/account/password":
-		return c.Redirect("/account/password", "Your password was shown to an administrator. Choose one of your own first.")
+		return c.Redirect("/account/password", c.T("Your password was shown to an administrator. Choose one of your own first."))
 	case administers && !c.session.Fresh(c.kernel.Now()):
 		return c.ToConfirm("/confirm")
 	}

@@ -52,7 +52,7 @@ func (c *call) newThread() error {
 	if form.Draft = draft; draft != nil {
 		form.Title, form.Prefix, form.Text = draft.Title, draft.Prefix, draft.Message
 	}
-	return c.Show("thread_new", "New thread", form)
+	return c.Show("thread_new", c.T("New thread"), form)
 }
 
 func (c *call) startThread() error {
@@ -71,41 +71,41 @@ func (c *call) startThread() error {
 	}
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, 0)
-		return c.ShowForm(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	place := drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID}
 	if c.Form.Flag("draft") {
 		return c.saveDraft(drafts.Draft{Place: place, Title: form.Title, Prefix: form.Prefix, Message: form.Text},
-			"thread_new", "New thread", form)
+			"thread_new", c.T("New thread"), form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
-		return c.ShowForm(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	done, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 		Also: func(r store.Conn, t *content.Thread, _ int64) error { return c.Tags.Put(r, c.actor, t, form.Tags) },
 	}, c.once(form.Title, form.Text))
 	if err != nil {
-		return c.ShowForm(err, "thread_new", "New thread", form)
+		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	c.endDraft(place)
-	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), postedNotice(done))
+	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), c.postedNotice(done))
 }
 
 // heldNotice returns the notice for an author whose post nobody else sees yet.
-func heldNotice(held bool) string {
+func (c *call) heldNotice(held bool) string {
 	if held {
-		return "Thank you. A moderator will look at your post before others see it."
+		return c.T("Thank you. A moderator will look at your post before others see it.")
 	}
 	return ""
 }
 
 // postedNotice returns the notice for the author of a new post, including the files that are missing.
-func postedNotice(done posts.Posted) string {
-	notice := heldNotice(done.Held())
+func (c *call) postedNotice(done posts.Posted) string {
+	notice := c.heldNotice(done.Held())
 	if len(done.Missing) > 0 {
-		notice = strings.TrimSpace(notice + " The post is there, but not these files; add them under Files: " +
-			strings.Join(done.Missing, ", "))
+		notice = strings.TrimSpace(notice + " " + c.T("The post is there, but not these files; add them under Files: {names}",
+			"names", strings.Join(done.Missing, ", ")))
 	}
 	return notice
 }
@@ -154,7 +154,7 @@ func (c *call) newReply() error {
 	case form.Draft != nil:
 		form.Text = form.Draft.Message
 	}
-	return c.Show("reply", "Reply", form)
+	return c.Show("reply", c.T("Reply"), form)
 }
 
 func (c *call) reply() error {
@@ -169,22 +169,22 @@ func (c *call) reply() error {
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, 0)
-		return c.ShowForm(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
 	place := drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID}
 	if c.Form.Flag("draft") {
-		return c.saveDraft(drafts.Draft{Place: place, Message: form.Text}, "reply", "Reply", form)
+		return c.saveDraft(drafts.Draft{Place: place, Message: form.Text}, "reply", c.T("Reply"), form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
-		return c.ShowForm(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
 	done, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID,
 		posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
-		return c.ShowForm(err, "reply", "Reply", form)
+		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
 	c.endDraft(place)
-	return c.Redirect("/posts/"+itoa(done.Post), postedNotice(done))
+	return c.Redirect("/posts/"+itoa(done.Post), c.postedNotice(done))
 }
 
 // editForm is a post that is being edited.
@@ -211,7 +211,7 @@ func (c *call) editPost() error {
 	if err := c.Posts.MayEditPost(c.Context(), c.actor, thread.ID, post.ID); err != nil {
 		return err
 	}
-	return c.Show("edit", "Edit", &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
+	return c.Show("edit", c.T("Edit"), &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
 }
 
 func (c *call) savePost() error {
@@ -225,7 +225,7 @@ func (c *call) savePost() error {
 	}
 	if c.Previews() {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, post.ID)
-		return c.ShowForm(err, "edit", "Edit", form)
+		return c.ShowForm(err, "edit", c.T("Edit"), form)
 	}
 	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
 		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
@@ -235,12 +235,12 @@ func (c *call) savePost() error {
 		}
 		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n",
 			"\n"))
-		return c.ShowForm(refusal, "edit", "Edit", form)
+		return c.ShowForm(refusal, "edit", c.T("Edit"), form)
 	}
 	if err != nil {
-		return c.ShowForm(err, "edit", "Edit", form)
+		return c.ShowForm(err, "edit", c.T("Edit"), form)
 	}
-	return c.Redirect("/posts/"+itoa(post.ID), heldNotice(done.Held))
+	return c.Redirect("/posts/"+itoa(post.ID), c.heldNotice(done.Held))
 }
 
 // editsPerPage is how many edits a page of a history shows, since a text may have thousands of lines.
@@ -288,7 +288,7 @@ func (c *call) history() error {
 		page.Steps = append(page.Steps, step{r, pages.Diff(r.Message, after)})
 		after = r.Message
 	}
-	return c.Show("history", "History", page)
+	return c.Show("history", c.T("History"), page)
 }
 
 // postPage asks a question about a post.
@@ -303,7 +303,7 @@ func (c *call) askDelete() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("delete", "Delete", postPage{Post: post, Thread: thread})
+	return c.Show("delete", c.T("Delete"), postPage{Post: post, Thread: thread})
 }
 
 func (c *call) deletePost() error {
@@ -312,19 +312,19 @@ func (c *call) deletePost() error {
 		return err
 	}
 	if _, err := c.Posts.Delete(c.Context(), c.actor, thread.ID, post.ID, nil); err != nil {
-		return c.ShowForm(err, "delete", "Delete", postPage{Post: post, Thread: thread})
+		return c.ShowForm(err, "delete", c.T("Delete"), postPage{Post: post, Thread: thread})
 	}
 	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
 	if kernel.NotFoundErr(err) { // the thread was deleted with its first post
-		return c.Redirect("/forums/"+itoa(thread.ForumID), "The thread is deleted.")
+		return c.Redirect("/forums/"+itoa(thread.ForumID), c.T("The thread is deleted."))
 	}
-	return c.Then(err, pages.Slugged("/threads/", thread.ID, thread.Slug), "The post is deleted.")
+	return c.Then(err, pages.Slugged("/threads/", thread.ID, thread.Slug), c.T("The post is deleted."))
 }
 
 func (c *call) restorePost() error {
 	id := c.ID("postId")
 	_, err := c.Posts.Restore(c.Context(), c.actor, id)
-	return c.Then(err, "/posts/"+itoa(id), "The post is back.")
+	return c.Then(err, "/posts/"+itoa(id), c.T("The post is back."))
 }
 
 func (c *call) askReport() error {
@@ -332,7 +332,7 @@ func (c *call) askReport() error {
 	if err != nil {
 		return err
 	}
-	return c.Show("report", "Report", postPage{Post: post, Thread: thread})
+	return c.Show("report", c.T("Report"), postPage{Post: post, Thread: thread})
 }
 
 func (c *call) report() error {
@@ -343,7 +343,7 @@ func (c *call) report() error {
 	}
 	page := postPage{Post: post, Thread: thread, Reason: c.Form.Text("reason")}
 	if _, err := c.Posts.Report(c.Context(), c.actor, id, page.Reason); err != nil {
-		return c.ShowForm(err, "report", "Report", page)
+		return c.ShowForm(err, "report", c.T("Report"), page)
 	}
-	return c.Redirect("/posts/"+itoa(id), "Thank you. The moderators will look at it.")
+	return c.Redirect("/posts/"+itoa(id), c.T("Thank you. The moderators will look at it."))
 }

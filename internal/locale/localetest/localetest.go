@@ -29,13 +29,14 @@ import (
 // Texts are the texts that a program shows.
 type Texts struct {
 	texts    map[string]string // where each is used
+	alone    []string          // what is shown in English only
 	plurals  map[string]bool   // those with a number, by the form of other
 	messages map[string]string // samples of messages, and where each is made
 }
 
 // New returns a set without texts.
 func New() *Texts {
-	return &Texts{make(map[string]string), make(map[string]bool), make(map[string]string)}
+	return &Texts{texts: make(map[string]string), plurals: make(map[string]bool), messages: make(map[string]string)}
 }
 
 // Text adds texts that are used in another way.
@@ -98,7 +99,8 @@ func (x *Texts) literals(where string, e ast.Expr) {
 	})
 }
 
-// Templates adds the texts of templates: the first argument of the functions t and tn, and of methods T.
+// Templates adds the texts of templates: the first argument of the functions t and tn, and of methods T, and for a text
+// with a number the argument of tn, and of methods Tn. Check reports words that are in a template itself.
 func (x *Texts) Templates(t testing.TB, files fs.FS, pattern string) {
 	t.Helper()
 	names, err := fs.Glob(files, pattern)
@@ -124,8 +126,12 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 		t.Fatal(err)
 	}
 	for _, tree := range trees {
-		if tree.Root != nil {
-			x.node(name, tree.Root)
+		if tree.Root == nil {
+			continue
+		}
+		x.node(name, tree.Root)
+		for _, words := range bare(tree.Root) {
+			x.alone = append(x.alone, fmt.Sprintf("%s, template %s: %q is in English only", name, tree.Name, words))
 		}
 	}
 }
@@ -177,11 +183,65 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 		return ""
 	}
 	switch name := command.Args[0].String(); {
+	case (name == "t" || strings.HasSuffix(name, ".T")) && text(1) == "": // a value, see Text and Variable
 	case name == "t" || strings.HasSuffix(name, ".T"):
 		x.texts[text(1)] = where
-	case name == "tn":
+	case name == "tn" || strings.HasSuffix(name, ".Tn"):
 		x.texts[text(3)], x.plurals[text(3)] = where, true
 	}
+}
+
+// action stands for an action of a template.
+const action = "\x00"
+
+var (
+	spoken  = regexp.MustCompile(`(?:alt|title|placeholder|label|aria-label)="([^"]*)"|data-[a-z]+="(\p{Lu}[^"]*)"`)
+	markup  = regexp.MustCompile(`(?s)<code[ >].*?</code>|<style[ >].*?</style>|<[^>]*>|&[a-z]+;|[?&]\w+=`)
+	english = regexp.MustCompile(`[\p{L}\x00' ]*\p{Ll}[\p{L}\x00' ]+`)
+)
+
+// bare returns the words of a template that readers see and that are not in its actions.
+func bare(node parse.Node) (words []string) {
+	var text strings.Builder
+	var write func(nodes *parse.ListNode)
+	write = func(nodes *parse.ListNode) {
+		if nodes == nil {
+			return
+		}
+		for _, node := range nodes.Nodes {
+			switch n := node.(type) {
+			case *parse.TextNode:
+				text.Write(n.Text)
+			case *parse.IfNode:
+				write(n.List)
+				write(n.ElseList)
+			case *parse.WithNode:
+				write(n.List)
+				write(n.ElseList)
+			case *parse.RangeNode:
+				write(n.List)
+				write(n.ElseList)
+			case *parse.ActionNode:
+				if len(n.Pipe.Decl) == 0 {
+					text.WriteString(action)
+				}
+			default:
+				text.WriteString(action)
+			}
+		}
+	}
+	if list, ok := node.(*parse.ListNode); ok {
+		write(list)
+	}
+	var seen strings.Builder
+	seen.WriteString(markup.ReplaceAllString(text.String(), "\n"))
+	for _, attribute := range spoken.FindAllStringSubmatch(text.String(), -1) {
+		seen.WriteString("\n" + attribute[1] + attribute[2])
+	}
+	for _, found := range english.FindAllString(seen.String(), -1) {
+		words = append(words, strings.TrimSpace(strings.ReplaceAll(found, action, "…")))
+	}
+	return words
 }
 
 // Source adds the texts of the Go files of a folder, except for tests: those in calls of T, Translate, TranslateHTML,
@@ -247,11 +307,19 @@ func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
 				x.texts[text], x.plurals[text] = where, true
 			}
 		}
+		if i, ok := titles[short]; ok && name != short {
+			if text, ok := arg(i); ok && text != "" {
+				x.alone = append(x.alone, fmt.Sprintf("%s: %q is in English only", where, text))
+			}
+		}
 		if i, ok := composes[name]; ok && i < len(n.Args) {
 			message(n.Args[i], "")
 		}
 	}
 }
+
+// titles are the methods of pages.Call that show a title or a notice, with the index of the argument.
+var titles = map[string]int{"Show": 1, "ShowForm": 2, "Redirect": 1, "Then": 2}
 
 // called returns the name of a function that is called, with its package or receiver if that is a name.
 func called(f ast.Expr) string {
@@ -303,8 +371,9 @@ func sample(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// Check compares the texts with a catalogue in a language. The test fails for each text that the catalogue lacks, for
-// each entry that is not used, and for each translation whose placeholders differ from those of the English text.
+// Check compares the texts with a catalogue in a language. The test fails for each text that is in English only or that
+// the catalogue lacks, for each entry that is not used, and for each translation whose placeholders differ from those
+// of the English text.
 func (x *Texts) Check(t testing.TB, tag string, catalogue []byte) {
 	t.Helper()
 	for _, fault := range x.faults(tag, catalogue) {
@@ -319,6 +388,7 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 		return []string{err.Error()}
 	}
 	report := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	list = append(list, x.alone...)
 	for _, text := range slices.Sorted(maps.Keys(x.texts)) {
 		forms := file.Texts[text]
 		switch {

@@ -28,6 +28,40 @@ func f(c *call) error {
 func g() error { return says("too long: " + name) }
 `
 
+const titled = `package x
+
+func f(c *call) error {
+	c.Show("page", "A title", nil)
+	c.Show("page", c.T("Of"), nil)
+	return c.Redirect("/", "")
+}
+`
+
+// TestAlone checks that words outside of the catalogue are found, in templates and in titles, and nothing else.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	texts := New()
+	texts.Template(t, "good.html", `{{define "main"}}<h1 class="big">{{t "Sign in"}}</h1><input placeholder="XXXX-XXXX" aria-label="{{t "Name"}}">`+
+		`<p>#{{.Number}}, <code>brd_{{.Lookup}}</code> &amp; <a href="/x?a=b">{{.Name}}</a></p>{{end}}{{define "query"}}{{with .X}}?redirect={{.}}{{end}}{{end}}`)
+	if len(texts.alone) > 0 {
+		t.Errorf("a good template has %q", texts.alone)
+	}
+	texts.Template(t, "bad.html", `<p>{{if .X}}By{{else}}{{t "Of"}}{{end}} {{.Name}}</p><a aria-label="Post {{.Number}}">x</a>{{range .L}}<b>, more</b>{{end}}`)
+	file := filepath.Join(t.TempDir(), "x.go")
+	if err := os.WriteFile(file, []byte(titled), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	texts.Source(t, filepath.Dir(file), nil)
+	for i, words := range []string{`"By… …"`, `"more"`, `"Post …"`, `x.go:4:2: "A title"`} {
+		if i >= len(texts.alone) || !strings.Contains(texts.alone[i], words) {
+			t.Errorf("%q, want %s", texts.alone, words)
+		}
+	}
+	if faults := texts.faults("de", []byte(`{"texts": {"Sign in": "a", "Name": "b", "Of": "c"}}`)); len(faults) != 4 {
+		t.Errorf("%q", faults)
+	}
+}
+
 // TestFaults checks that each kind of difference is found, and none where there is no difference.
 func TestFaults(t *testing.T) {
 	t.Parallel()

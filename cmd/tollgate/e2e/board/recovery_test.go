@@ -23,29 +23,13 @@ const boardForgetful = `{"users": [
 // join, and members get a new password and another mail address, by links in mails.
 func TestBoardRecovery(t *testing.T) {
 	t.Parallel()
-	server := testenv.SMTP(t)
-	port := e2e.FreePort(t)
-	site := "http://127.0.0.1:" + port
-	n := e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site,
-		"\ttollgate board\n", "\ttollgate board {\n\t\tbase_url "+site+"\n\t\tmail smtp://"+server.Address+" {\n\t\t\tfrom board@example.com\n\t\t}\n\t}\n"))
+	n, site, mails := mailingBoard(t, "")
 	if err := os.WriteFile(n.Path("people.json"), []byte(boardForgetful), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.Tool("board", "seed", "--fixture", "people.json")
 	n.Start()
-
-	// GET answers with the next mails, as soon as there are any.
-	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-server.Arrived():
-			_ = json.NewEncoder(w).Encode(server.Take())
-		case <-time.After(background):
-			http.Error(w, "no mail came", http.StatusGatewayTimeout)
-		case <-r.Context().Done():
-		}
-	}))
-	defer mails.Close()
-	e2e.RunBrowserBeside(t, "board_recovery.mjs", "BOARD_URL="+site, "MAILS_URL="+mails.URL)
+	e2e.RunBrowserBeside(t, "board_recovery.mjs", "BOARD_URL="+site, "MAILS_URL="+mails)
 	n.Stop()
 	logs := n.Logs.String()
 	for _, secret := range []string{"frank@example.com", "greta@example.com", "henry@example.com", "token="} {
@@ -56,6 +40,50 @@ func TestBoardRecovery(t *testing.T) {
 	if !strings.Contains(logs, `"uri":"/forgot"`) {
 		t.Error("there is no access log")
 	}
+}
+
+// TestBoardLanguages runs the case of testdata/npm/board_languages.mjs in a headless Chromium that asks for German, on a
+// board with a text of the operator.
+func TestBoardLanguages(t *testing.T) {
+	t.Parallel()
+	n, site, mails := mailingBoard(t, "\t\tlanguage de\n\t\ttexts texts\n")
+	if err := os.Mkdir(n.Path("texts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(n.Path("texts/de.json"), []byte(`{"texts": {"Join": "Mitmachen"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	people := `{"users": [{"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}]}`
+	if err := os.WriteFile(n.Path("people.json"), []byte(people), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.Tool("board", "seed", "--fixture", e2e.Repo("backends/board/testdata/fixture.json"))
+	n.Tool("board", "seed", "--fixture", "people.json")
+	n.Start()
+	e2e.RunBrowserBeside(t, "board_languages.mjs", "BOARD_URL="+site, "MAILS_URL="+mails)
+}
+
+// mailingBoard returns the shipped board with further options, which sends mails and has not been started, its URL and
+// the URL at which its mails are.
+func mailingBoard(t *testing.T, options string) (n *e2e.Node, site, mailsURL string) {
+	t.Helper()
+	server := testenv.SMTP(t)
+	port := e2e.FreePort(t)
+	site = "http://127.0.0.1:" + port
+	n = e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site,
+		"\ttollgate board\n", "\ttollgate board {\n"+options+"\t\tbase_url "+site+"\n\t\tmail smtp://"+server.Address+" {\n\t\t\tfrom board@example.com\n\t\t}\n\t}\n"))
+	// GET answers with the next mails, as soon as there are any.
+	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-server.Arrived():
+			_ = json.NewEncoder(w).Encode(server.Take())
+		case <-time.After(background):
+			http.Error(w, "no mail came", http.StatusGatewayTimeout)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(mails.Close)
+	return n, site, mails.URL
 }
 
 // TestBoardPagesBudget checks that pages that are requested too fast are refused with a page, and operations of the API
