@@ -52,11 +52,11 @@ func run(archive string, files []string) error {
 		if !renamed {
 			name, source = filepath.Base(file), file
 		}
-		info, err := os.Stat(source)
+		info, err := os.Stat(source) //nolint:gosec // the files that the build names
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(source)
+		data, err := os.ReadFile(source) //nolint:gosec // likewise
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func run(archive string, files []string) error {
 		}
 		entries = append(entries, entry{path.Join(folder, name), mode, data})
 	}
-	out, err := os.Create(archive)
+	out, err := os.Create(archive) //nolint:gosec // likewise
 	if err != nil {
 		return err
 	}
