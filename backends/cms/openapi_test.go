@@ -17,7 +17,8 @@ import (
 // contentValidator is made once from the document of the first site whose content API answers.
 var contentValidator struct {
 	sync.Once
-	check validator.Validator
+	check      validator.Validator
+	sync.Mutex // held while check is used, which is not for several goroutines
 }
 
 // checkDocumented compares a response of the content API with the OpenAPI document, which all sites have in common. It
@@ -50,6 +51,8 @@ func (s *site) checkDocumented(r *http.Request, w *httptest.ResponseRecorder) {
 	}
 	resp := w.Result()
 	defer func() { _ = resp.Body.Close() }()
+	contentValidator.Lock()
+	defer contentValidator.Unlock()
 	if ok, faults := contentValidator.check.ValidateHttpResponse(r, resp); !ok {
 		for _, f := range faults {
 			s.Errorf("%s %s: %d is not as documented: %s: %s %v", r.Method, r.URL, w.Code, f.Message, f.Reason,

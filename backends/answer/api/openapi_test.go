@@ -31,6 +31,9 @@ var documented = sync.OnceValues(func() (validator.Validator, []error) {
 	return validator.NewValidator(document)
 })
 
+// checking is held while the validator is used, which is not for several goroutines.
+var checking sync.Mutex
+
 // checkDocumented compares a response with the OpenAPI document. Responses to unknown paths and methods are not in it,
 // and it knows no ids with a slash, as sources may have.
 func checkDocumented(t *testing.T, r *http.Request, w *httptest.ResponseRecorder) {
@@ -45,6 +48,8 @@ func checkDocumented(t *testing.T, r *http.Request, w *httptest.ResponseRecorder
 	}
 	resp := w.Result()
 	defer func() { _ = resp.Body.Close() }()
+	checking.Lock()
+	defer checking.Unlock()
 	if ok, faults := check.ValidateHttpResponse(r, resp); !ok {
 		for _, f := range faults {
 			t.Errorf("%s %s: %d is not as documented: %s: %s %v", r.Method, r.URL, w.Code, f.Message, f.Reason,
@@ -64,6 +69,8 @@ func TestOpenAPI(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	checking.Lock()
+	defer checking.Unlock()
 	if ok, faults := check.ValidateDocument(); !ok {
 		for _, f := range faults {
 			t.Errorf("%s: %s %v", f.Message, f.Reason, f.SchemaValidationErrors)
