@@ -74,8 +74,9 @@ type Page struct {
 // cursor where the page begins, and empty for the first page.
 //
 // Threads in forums that the actor may not see are left out while the page is filled, so a page may be short, and even
-// empty, and still have a next one: it costs at most maxBatches reads. A tag of which the actor sees no thread is not
-// found, as if nobody had used it, since its name may say what is discussed where the actor is not admitted.
+// empty, and still have a next one: it costs at most maxBatches reads. A tag of which the actor sees no thread on the
+// first page is not found, as if nobody had used it, since its name may say what is discussed where the actor is not
+// admitted.
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, tag int64, after string, limit int,
 ) (page Page, err error) {
@@ -95,7 +96,7 @@ func (s *Service) Threads(
 		if err != nil {
 			return err
 		}
-		if page.First && len(threads) == 0 && next == "" {
+		if page.First && len(threads) == 0 {
 			return kernel.NotFound()
 		}
 		page.Next = next
