@@ -225,7 +225,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 
 	// Handlers below may rewrite the request in place, so the method is read now.
-	head := r.Method == http.MethodHead
+	head, path := r.Method == http.MethodHead, edge.StrippedPath(r)
 
 	if err == nil {
 		err = next.ServeHTTP(rw, r)
@@ -247,14 +247,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		rw.WriteHeader(statusClientClosed)
 		return nil
 	}
-	h.answer(rw, chosen.format, head, id, err)
+	h.answer(rw, chosen.format, path, head, id, err)
 	return nil
 }
 
-// answer renders err as the whole response and logs it.
-func (h *Handler) answer(w *responseWriter, f format, head bool, id string, err error) {
+// answer renders err as the whole response and logs it. path is that of format.page.
+func (h *Handler) answer(w *responseWriter, f format, path string, head bool, id string, err error) {
 	e := classify(err)
-	rep := f.render(e, id)
+	var rep reply
+	if f.page != nil {
+		rep = f.page(path, e)
+	} else {
+		rep = f.render(e, id)
+	}
 
 	level, msg := zapcore.DebugLevel, "request refused"
 	if rep.status >= http.StatusInternalServerError {

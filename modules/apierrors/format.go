@@ -15,6 +15,9 @@ import (
 type format struct {
 	// render has no side effects. The error comes from classify, and id is the request's.
 	render func(e *apierror.Error, id string) reply
+	// page replaces render in formats that are pages. path is what handle_path and the like have taken from the beginning
+	// of the request's path.
+	page func(path string, e *apierror.Error) reply
 	// requestIDHeader is a header for the id besides X-Request-Id. It may be empty.
 	requestIDHeader string
 }
@@ -51,6 +54,15 @@ func init() {
 			},
 		}
 	}
+}
+
+// RegisterPages adds a format of pages. A module with one of its own calls it in its init function. render returns the
+// header and the body of an error. The addresses in it begin with path, which is empty or such as /forum.
+func RegisterPages(name string, render func(path string, e *apierror.Error) (http.Header, []byte)) {
+	formats[name] = format{page: func(path string, e *apierror.Error) reply {
+		header, body := render(path, e)
+		return reply{status: e.Status, header: header, body: body}
+	}}
 }
 
 // Register adds a format. A module with a format of its own calls it in its init function. render returns the header

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -46,8 +47,9 @@ const (
 // pages members sign in with a password. On an empty database the groups, a category and a forum are made
 // automatically; `tollgate board init` makes the administrator.
 type Handler struct {
-	// The URL of the site, such as https://forum.example.com, for Location headers. It has no path, since pages are
-	// served at the root of a host, except with NoPages. Default: none; Location headers are then paths.
+	// The URL of the board, such as https://forum.example.com, for Location headers and links. It may have a path, such
+	// as https://example.com/forum, if a handler in front of the board takes that from the path of requests, as
+	// handle_path does. Default: none; Location headers are then paths.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// Offline answers 503 to everybody except users who may see an offline board.
@@ -182,9 +184,8 @@ func (h *Handler) Validate() error {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
 		}
-		if u.Path != "" && !h.NoPages {
-			return fmt.Errorf("base_url %q has the path %s, but the pages of a board are at the root of a host: take the path"+
-				" away, and give the board a host of its own", h.BaseURL, u.Path)
+		if u.Path != path.Clean(u.Path) && u.Path != "" || u.EscapedPath() != u.Path {
+			return fmt.Errorf("base_url %q: the path must be plain, such as /forum", h.BaseURL)
 		}
 	}
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {

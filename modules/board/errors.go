@@ -9,17 +9,17 @@ import (
 )
 
 func init() {
-	apierrors.Register("board_pages", pageError)
+	apierrors.RegisterPages("board_pages", pageError)
 }
 
 // pageError returns the page for a request that is refused in front of the board, above all by a budget, whose own
 // message is meant for programs.
-func pageError(e *apierror.Error) (http.Header, []byte) {
+func pageError(path string, e *apierror.Error) (http.Header, []byte) {
 	if e.Status == http.StatusTooManyRequests {
 		e = &apierror.Error{
 			Status: e.Status, RetryAfter: e.RetryAfter,
 			Message: "too many pages were asked for from your address",
 		}
 	}
-	return web.ErrorPage(e)
+	return web.ErrorPage(path, e)
 }

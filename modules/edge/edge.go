@@ -5,6 +5,7 @@ package edge
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -18,6 +19,17 @@ func Address(r *http.Request) string { return AddressIn(r.Context()) }
 func AddressIn(ctx context.Context) string {
 	address, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
 	return address
+}
+
+// StrippedPath returns what handlers such as handle_path have taken from the beginning of the request's path, or "" if
+// they have changed it in another way or not at all.
+func StrippedPath(r *http.Request) string {
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && original.URL != nil {
+		if path, ok := strings.CutSuffix(original.URL.Path, r.URL.Path); ok {
+			return strings.TrimSuffix(path, "/")
+		}
+	}
+	return ""
 }
 
 // Request returns r with the scheme that the client used, which only a trusted proxy can report.

@@ -37,3 +37,24 @@ func TestRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestStrippedPath checks the path that a handler has taken from a request.
+func TestStrippedPath(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ original, path, want string }{
+		"handle_path":    {"/forum/threads/1", "/threads/1", "/forum"},
+		"its root":       {"/forum/", "/", "/forum"},
+		"nothing":        {"/threads/1", "/threads/1", ""},
+		"another change": {"/a/b", "/index.html", ""},
+	} {
+		r := httptest.NewRequest(http.MethodGet, c.path, http.NoBody)
+		original := httptest.NewRequest(http.MethodGet, c.original, http.NoBody)
+		r = r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, *original))
+		if got := edge.StrippedPath(r); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if got := edge.StrippedPath(httptest.NewRequest(http.MethodGet, "/", http.NoBody)); got != "" {
+		t.Errorf("outside of Caddy: %q", got)
+	}
+}

@@ -167,7 +167,7 @@ func TestJoin(t *testing.T) {
 func TestErrorPage(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{429: "<h1>Too many requests</h1>\n<p>Too &lt;b&gt; much.</p>\n<p>Try again in 61 seconds.</p>", 418: "<h1>Something went wrong</h1>", 503: "<h1>Not available right now</h1>"} {
-		header, body := web.ErrorPage(&apierror.Error{Status: status, Message: "too <b> much", RetryAfter: 61 * time.Second})
+		header, body := web.ErrorPage("", &apierror.Error{Status: status, Message: "too <b> much", RetryAfter: 61 * time.Second})
 		if text := string(body); !strings.Contains(text, want) || !strings.Contains(text, "/assets/board.css") || header.Get("Content-Type") != "text/html; charset=utf-8" ||
 			!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%d: %v\n%s", status, header, text)

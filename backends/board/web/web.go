@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,7 +84,7 @@ func tint(name string) string {
 
 // Options are the settings of the pages.
 type Options struct {
-	// BaseURL is the address of the board. Default: none.
+	// BaseURL is the address of the board. It may have a path, which requests for the pages do not have. Default: none.
 	BaseURL string
 	// MembersOnly shows guests only how to sign in and to join.
 	MembersOnly bool
@@ -123,10 +124,21 @@ type Rooms struct {
 // New returns the pages of a board.
 func New(board *kernel.Server, rooms Rooms, options Options, logger *zap.Logger) http.Handler {
 	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
+	if base, err := url.Parse(options.BaseURL); err == nil && strings.Trim(base.Path, "/") != "" {
+		below := newUnder(strings.TrimSuffix(base.Path, "/"), nil)
+		options.Bar = below.bar(options.Bar)
+		below.pages = newSite(board, &rooms, &options, logger)
+		return below
+	}
+	return newSite(board, &rooms, &options, logger)
+}
+
+// newSite returns the pages as at the root of a host.
+func newSite(board *kernel.Server, rooms *Rooms, options *Options, logger *zap.Logger) http.Handler {
 	return pages.New(pages.Options[*call]{
 		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: rooms.Accounts.Forms, Called: "the board",
 		Begin: func(p *pages.Call) (*call, error) {
-			return begin(&call{Call: p, Rooms: &rooms, kernel: board, options: &options})
+			return begin(&call{Call: p, Rooms: rooms, kernel: board, options: options})
 		},
 		BaseURL: options.BaseURL, Conceal: options.Conceal, Bar: options.Bar, Logger: logger,
 	})
@@ -137,8 +149,11 @@ func Owns(path string) bool {
 	return path != kernel.Mount && !strings.HasPrefix(path, kernel.Mount+"/")
 }
 
-// ErrorPage returns the page for a request that is refused in front of the board.
-func ErrorPage(e *apierror.Error) (http.Header, []byte) { return shown().ErrorPage("", e) }
+// ErrorPage returns the page for a request that is refused in front of the board, which is under a path or, if that is
+// empty, at the root of the host.
+func ErrorPage(path string, e *apierror.Error) (http.Header, []byte) {
+	return shown().ErrorPage(path, e)
+}
 
 // call is a request for a page.
 type call struct {

@@ -8,10 +8,10 @@ import (
 )
 
 // TestBoardDay runs testdata/npm/board_day.mjs in a headless Chromium: a day of a new member, with others and a
-// moderator.
+// moderator, on a board under a path.
 func TestBoardDay(t *testing.T) {
 	t.Parallel()
-	n, site, mails := mailingBoard(t, "\t\tno_flood\n")
+	n, site, mails := mailingBoard(t, "/forum", "\t\tno_flood\n")
 	fixture := `{"users": [{"name": "henry", "password": "correct horse", "posts": 10}, {"name": "eve", "password": "correct horse", "posts": 10},
 	{"name": "mona", "password": "correct horse", "groups": ["registered", "moderators"]}],
 "threads": [{"forum": "public", "title": "Night photographs", "posts": [{"author": "henry", "message": "Bring a tripod."}, {"author": "mona", "message": "And a lamp."}]},

@@ -23,7 +23,7 @@ const boardForgetful = `{"users": [
 // join, and members get a new password and another mail address, by links in mails.
 func TestBoardRecovery(t *testing.T) {
 	t.Parallel()
-	n, site, mails := mailingBoard(t, "")
+	n, site, mails := mailingBoard(t, "", "")
 	if err := os.WriteFile(n.Path("people.json"), []byte(boardForgetful), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestBoardRecovery(t *testing.T) {
 // board with a text of the operator.
 func TestBoardLanguages(t *testing.T) {
 	t.Parallel()
-	n, site, mails := mailingBoard(t, "\t\tlanguage de\n\t\ttexts texts\n")
+	n, site, mails := mailingBoard(t, "", "\t\tlanguage de\n\t\ttexts texts\n")
 	if err := os.Mkdir(n.Path("texts"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -63,15 +63,19 @@ func TestBoardLanguages(t *testing.T) {
 	e2e.RunBrowserBeside(t, "board_languages.mjs", "BOARD_URL="+site, "MAILS_URL="+mails)
 }
 
-// mailingBoard returns the shipped board with further options, which sends mails and has not been started, its URL and
-// the URL at which its mails are.
-func mailingBoard(t *testing.T, options string) (n *e2e.Node, site, mailsURL string) {
+// mailingBoard returns the shipped board with further options, under a path or at the root of its host, which sends
+// mails and has not been started, its URL and the URL at which its mails are.
+func mailingBoard(t *testing.T, path, options string) (n *e2e.Node, site, mailsURL string) {
 	t.Helper()
 	server := testenv.SMTP(t)
 	port := e2e.FreePort(t)
 	site = "http://127.0.0.1:" + port
-	n = e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site,
-		"\ttollgate board\n", "\ttollgate board {\n"+options+"\t\tbase_url "+site+"\n\t\tmail smtp://"+server.Address+" {\n\t\t\tfrom board@example.com\n\t\t}\n\t}\n"))
+	board := "\ttollgate board {\n" + options + "\t\tbase_url " + site + path + "\n\t\tmail smtp://" + server.Address + " {\n\t\t\tfrom board@example.com\n\t\t}\n\t}\n"
+	if path != "" {
+		board = "\tredir " + path + " " + path + "/\n\thandle_path " + path + "/* {\n" + board + "\t}\n\thandle {\n\t\trespond \"another site\"\n\t}\n"
+	}
+	n = e2e.NewNode(t, e2e.Shipped(t, "board", "{$TOLLGATE_DOMAIN:localhost}", site, "\ttollgate board\n", board))
+	site += path
 	// GET answers with the next mails, as soon as there are any.
 	mails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
