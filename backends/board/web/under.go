@@ -69,7 +69,7 @@ type underWriter struct {
 	body   bytes.Buffer
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the writer behind it, for http.ResponseController.
 func (w *underWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *underWriter) WriteHeader(status int) {
