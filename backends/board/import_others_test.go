@@ -31,6 +31,16 @@ var otherForums = map[string]struct {
 		[]int64{21, 22, 23, 26},
 		"",
 	},
+	"xenforo": {
+		"attachments",
+		map[string]string{"Ann": "an older password", "Bert": "xenforo's password"},
+		[]string{
+			`left out: forum 8 "A page": it is no forum`,
+			`left out: file 3 "": its content is not in the dump`,
+		},
+		[]int64{21, 22, 23, 24},
+		"24 ",
+	},
 }
 
 func TestImportOthers(t *testing.T) {

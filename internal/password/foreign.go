@@ -1,9 +1,8 @@
 package password
 
 import (
-	"crypto/md5" //nolint:gosec // other programs have hashed with it
 	"crypto/pbkdf2"
-	"crypto/sha1" //nolint:gosec // as above
+	"crypto/sha1" //nolint:gosec // other programs have hashed with it
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -46,14 +45,14 @@ func decode(text string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or as MyBB does.
+// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or as Salted says.
 type foreign struct {
 	sum    []byte
 	derive func(password []byte) []byte
 }
 
 // parseForeign parses the stored forms $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra and $scrypt$ln=…,r=…,p=…$salt$sum
-// of passlib, the portable hashes of phpass, and the result of MyBB. ok is false for any other form, and for one that
+// of passlib, the portable hashes of phpass, and the result of Salted. ok is false for any other form, and for one that
 // would cost too much to check.
 func parseForeign(stored string) (f foreign, ok bool) {
 	if f, ok = parsePhpass(stored); ok {
@@ -71,8 +70,9 @@ func parseForeign(stored string) (f foreign, ok bool) {
 		return f, false
 	}
 	if parts[1] == "salted" {
-		f.derive = func(password []byte) []byte { return saltedOf(salt, password) }
-		return f, parts[2] == "mybb" && len(f.sum) == md5.Size
+		var size int
+		f.derive, size = parseSalted(parts[2], salt)
+		return f, f.derive != nil && size == len(f.sum)
 	}
 	if parts[1] == "scrypt" {
 		var log, r, p int

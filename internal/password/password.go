@@ -125,7 +125,7 @@ func (h Hasher) Stale(stored string) bool {
 }
 
 // Imported reports whether a stored form is one of another program that Verify accepts: bcrypt ($2a$, $2b$, $2y$) with
-// a cost from 10 to 16, PBKDF2, scrypt, phpass or MyBB; see parseForeign.
+// a cost from 10 to 16, PBKDF2, scrypt, phpass or Salted; see parseForeign.
 func Imported(stored string) bool {
 	_, ok := parseForeign(stored)
 	return ok || isBcrypt(stored)

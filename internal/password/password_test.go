@@ -209,7 +209,7 @@ func TestGenerate(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	f.Add("$argon2id$v=19$m=4294967296,t=1,p=256$$")
-	f.Add(MyBB([]byte("salt"), make([]byte, 16)))
+	f.Add(Salted(SaltedMyBB, []byte("salt"), make([]byte, 16)))
 	f.Add("$2a$10$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	f.Fuzz(func(t *testing.T, stored string) {
 		if Imported(stored) {

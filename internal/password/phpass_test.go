@@ -50,26 +50,29 @@ func TestEscaped(t *testing.T) {
 	}
 }
 
-// TestMyBB checks the way of MyBB with a sum that another program has made.
-func TestMyBB(t *testing.T) {
+// TestSalted checks the ways of other forums with sums that other programs have made of the passwords.
+func TestSalted(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ salt, sum, password string }{
-		{"sAlTsAlt", "b2f816b2f41426355f375629ebb88f40", "an old password"},
+	for _, test := range []struct{ kind, salt, sum, password string }{
+		{SaltedMyBB, "sAlTsAlt", "b2f816b2f41426355f375629ebb88f40", "an old password"},
+		{SaltedSHA256, "s4lt", "b8b3bb7e3598ac91c06fd1b9441f5445c62a06a7b185749ccc5303fd75b84cb5", "an older password"},
+		{SaltedSHA1, "s4lt", "3676ee18dabd48b992651e590efb3875b523e351", "an older password"},
+		{SaltedMD5, "s4lt", "251f8b6bbcb8659d8ecd3ad4df9d6b13", "an older password"},
 	} {
 		sum, err := hex.DecodeString(test.sum)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored := MyBB([]byte(test.salt), sum)
+		stored := Salted(test.kind, []byte(test.salt), sum)
 		if !Known(stored) || !Imported(stored) || !(Hasher{}).Stale(stored) {
 			t.Errorf("%s is not known as one of another program", stored)
 		}
 		for password, want := range map[string]bool{test.password: true, test.password + "!": false, "": false} {
 			if ok, err := (Hasher{}).Verify(t.Context(), stored, password); err != nil || ok != want {
-				t.Errorf("%s: %q matches: %t, error %v", stored, password, ok, err)
+				t.Errorf("%s: %q matches: %t, error %v", test.kind, password, ok, err)
 			}
 		}
-		for _, broken := range []string{strings.Replace(stored, "mybb", "other", 1), MyBB([]byte(test.salt), sum[1:]), MyBB(nil, nil)} {
+		for _, broken := range []string{Salted("other", []byte(test.salt), sum), Salted(test.kind, []byte(test.salt), sum[1:]), Salted(test.kind, nil, nil)} {
 			if Known(broken) {
 				t.Errorf("%s is known", broken)
 			}

@@ -1,17 +1,50 @@
 package password
 
 import (
-	"crypto/md5" //nolint:gosec // other programs have hashed with it
+	"crypto/md5"  //nolint:gosec // other programs have hashed with it
+	"crypto/sha1" //nolint:gosec // as above
+	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 )
 
-// MyBB returns the stored form of a password that MyBB has hashed as md5(md5(salt) md5(password)), the inner sums in
-// hexadecimal digits.
-func MyBB(salt, sum []byte) string { return "$salted$mybb$" + encode(salt) + "$" + encode(sum) }
+// The ways in which other forums have hashed passwords with a salt and without rounds. They are weak, so that a password
+// should be hashed anew at the first sign-in. A sum within another one is in hexadecimal digits.
+const (
+	SaltedMyBB   = "mybb"   // MyBB: md5(md5(salt) md5(password))
+	SaltedSHA256 = "sha256" // XenForo: sha256(sha256(password) salt)
+	SaltedSHA1   = "sha1"   // XenForo: sha1(sha1(password) salt)
+	SaltedMD5    = "md5"    // vBulletin: md5(md5(password) salt)
+)
 
-// saltedOf returns the sum that MyBB makes of a password.
-func saltedOf(salt, password []byte) []byte {
-	inner, before := md5.Sum(password), md5.Sum(salt)                            //nolint:gosec // see above
-	sum := md5.Sum(hex.AppendEncode(hex.AppendEncode(nil, before[:]), inner[:])) //nolint:gosec // see above
-	return sum[:]
+// Salted returns the stored form of a password that another program has hashed in one of these ways.
+func Salted(kind string, salt, sum []byte) string {
+	return "$salted$" + kind + "$" + encode(salt) + "$" + encode(sum)
+}
+
+func md5Of(text []byte) []byte    { sum := md5.Sum(text); return sum[:] }  //nolint:gosec // see above
+func sha1Of(text []byte) []byte   { sum := sha1.Sum(text); return sum[:] } //nolint:gosec // see above
+func sha256Of(text []byte) []byte { sum := sha256.Sum256(text); return sum[:] }
+
+// parseSalted returns how a password with a salt is hashed, or nil if the way is not known. size is that of the sum.
+func parseSalted(kind string, salt []byte) (derive func(password []byte) []byte, size int) {
+	digits := func(sum []byte) []byte { return hex.AppendEncode(nil, sum) }
+	behind := func(of func([]byte) []byte) func([]byte) []byte {
+		return func(password []byte) []byte { return of(append(digits(of(password)), salt...)) }
+	}
+	switch kind {
+	case SaltedMyBB:
+		before := digits(md5Of(salt))
+		return func(password []byte) []byte {
+			return md5Of(slices.Concat(before, digits(md5Of(password))))
+		}, md5.Size
+	case SaltedSHA256:
+		return behind(sha256Of), sha256.Size
+	case SaltedSHA1:
+		return behind(sha1Of), sha1.Size
+	case SaltedMD5:
+		return behind(md5Of), md5.Size
+	default:
+		return nil, 0
+	}
 }

@@ -5,7 +5,37 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/internal/password"
 )
+
+func TestXenForoHash(t *testing.T) {
+	t.Parallel()
+	const sum = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	for what, test := range map[string]struct{ scheme, data, want string }{
+		"bcrypt":     {"XF:Core12", `a:1:{s:4:"hash";s:3:"$2y";}`, "$2y"},
+		"JSON":       {"XF:Core12", `{"hash":"$2y"}`, "$2y"},
+		"of 1":       {"XenForo_Authentication_Core12", `a:1:{s:4:"hash";s:3:"$2y";}`, "$2y"},
+		"sha256":     {"XF:Core", `a:3:{s:4:"hash";s:64:"` + sum + `";s:4:"salt";s:2:"ab";s:8:"hashFunc";s:6:"sha256";}`, "$salted$sha256$YWI$ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8"},
+		"sha1":       {"XF:Core", `a:3:{s:4:"hash";s:4:"abcd";s:4:"salt";s:2:"ab";s:8:"hashFunc";s:4:"sha1";}`, "$salted$sha1$YWI$q80"},
+		"vBulletin":  {"XF:vBulletin", `a:2:{s:4:"hash";s:4:"abcd";s:4:"salt";s:2:"ab";}`, "$salted$md5$YWI$q80"},
+		"MyBB":       {"XF:MyBb", `a:2:{s:4:"hash";s:4:"abcd";s:4:"salt";s:2:"ab";}`, "$salted$mybb$YWI$q80"},
+		"none":       {"XF:NoPassword", `a:0:{}`, ""},
+		"broken":     {"XF:Core12", `a:1:{s:4:"hash";s:30:"$2y";}`, ""},
+		"negative":   {"XF:Core12", `a:1:{s:-4:"hash";s:3:"$2y";}`, ""},
+		"not digits": {"XF:Core", `a:1:{s:4:"hash";s:2:"xy";}`, ""},
+	} {
+		if got := xfHash(test.scheme, test.data); got != test.want {
+			t.Errorf("%s: %q, want %q", what, got, test.want)
+		}
+	}
+}
+
+func FuzzXenForoHash(f *testing.F) {
+	f.Add("XF:Core12", `a:1:{s:4:"hash";s:3:"$2y";}`)
+	f.Add("XF:Core", `{"hash":"$2y"}`)
+	f.Fuzz(func(_ *testing.T, scheme, data string) { _ = password.Known(xfHash(scheme, data)) })
+}
 
 // FuzzImport checks that a dump, whatever it is, makes no reader fail in another way than by an error, and that what is
 // read can be converted.

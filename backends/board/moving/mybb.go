@@ -64,8 +64,7 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 func (b *mybb) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: active(r, "lastactive")}
 	if salt := r.Text("salt"); salt != "" && len(m.Hash) == 32 {
-		sum, _ := hex.DecodeString(m.Hash) // nothing is known of another form
-		m.Hash = password.MyBB([]byte(salt), sum)
+		m.Hash = salted(password.SaltedMyBB, salt, m.Hash)
 	}
 	m.Name, m.Email, m.JoinedAt = html.UnescapeString(r.Text("username")), r.Text("email"), seconds(r, "regdate")
 	if r.Int("usergroup") == mybbAwaiting {
@@ -73,6 +72,15 @@ func (b *mybb) user(r *sqldump.Row) error {
 	}
 	b.member(m, r.Text("signature") != "", r.Text("avatar") != "")
 	return nil
+}
+
+// salted returns the stored form of a password by its sum in hexadecimal digits, or nothing if it has none.
+func salted(kind, salt, digits string) string {
+	sum, err := hex.DecodeString(digits)
+	if err != nil {
+		return ""
+	}
+	return password.Salted(kind, []byte(salt), sum)
 }
 
 func (b *mybb) banned(r *sqldump.Row) error {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"regexp"
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -17,10 +18,19 @@ var oldRoutes = []page{
 	oldPage("/viewforum.php", "phpbb", oldName{"f", content.MovedForum}),
 	oldPage("/memberlist.php", "phpbb", oldName{"u", content.MovedMember}),
 	oldPage("/download/file.php", "phpbb", oldName{"id", content.MovedFile}),
+
 	oldPage("/showthread.php", "mybb", oldName{"pid", content.MovedPost}, oldName{"tid", content.MovedThread}),
 	oldPage("/forumdisplay.php", "mybb", oldName{"fid", content.MovedForum}),
 	oldPage("/member.php", "mybb", oldName{"uid", content.MovedMember}),
 	oldPage("/attachment.php", "mybb", oldName{"aid", content.MovedFile}),
+	{Method: get, Path: "/{old}", Admit: guests, Serve: (*call).oldPath},
+
+	{Method: get, Path: "/threads/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/threads/{old}/{part}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/posts/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/forums/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/members/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/attachments/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
 }
 
 // oldName is a parameter of an old address and what it names.
@@ -37,6 +47,44 @@ func oldPage(path, program string, names ...oldName) page {
 		}
 		return pages.NotFound()
 	}}
+}
+
+// oldForms are the forms of old addresses that name something in their path, a post after it.
+var oldForms = []struct {
+	program string
+	form    *regexp.Regexp
+}{
+	{"mybb", regexp.MustCompile(`/(thread|forum|user)-(\d{1,18})(?:-post-(\d{1,18})|-page-\d{1,9})?\.html$`)},
+	{"xenforo", regexp.MustCompile(`[/?](threads|forums|members|posts|attachments)/(?:[^/]*\.)?(\d{1,18})/` +
+		`(?:post-(\d{1,18})|page-\d{1,9})?$`)},
+}
+
+var oldKinds = map[string]string{
+	"thread": content.MovedThread, "threads": content.MovedThread, "forum": content.MovedForum,
+	"forums": content.MovedForum, "user": content.MovedMember, "members": content.MovedMember,
+	"posts": content.MovedPost, "attachments": content.MovedFile,
+}
+
+// oldPath answers an address that names something in its path, or, for index.php, in what follows the question mark.
+func (c *call) oldPath() error {
+	path := c.R.URL.Path
+	if c.R.PathValue("old") == "index.php" {
+		path += "?" + c.R.URL.RawQuery
+	}
+	for _, f := range oldForms {
+		match := f.form.FindStringSubmatch(path)
+		if match == nil {
+			continue
+		}
+		found, err := c.lead(f.program, content.MovedPost, match[3])
+		if !found && err == nil {
+			found, err = c.lead(f.program, oldKinds[match[1]], match[2])
+		}
+		if found || err != nil {
+			return err
+		}
+	}
+	return pages.NotFound()
 }
 
 // lead redirects to what had an id in another program. found is false if nothing had.

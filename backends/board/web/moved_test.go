@@ -21,7 +21,7 @@ func TestOldAddresses(t *testing.T) {
 			"thread": {open, staff}, "post": {post, s.post("common secretheld post")}, "forum": {s.forum("public"), s.forum("staff")}, "member": {s.user("bob")},
 		} {
 			for i, id := range ids {
-				for _, program := range []string{"phpbb", "mybb"} {
+				for _, program := range []string{"phpbb", "mybb", "xenforo"} {
 					s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('%s', '%s', %d, %d)", program, kind, 70+i, id))
 				}
 			}
@@ -51,8 +51,28 @@ func TestOldAddresses(t *testing.T) {
 			{guest, "/showthread.php?tid=70&pid=70#pid70", "/posts/" + itoa(post)},
 			{guest, "/forumdisplay.php?fid=70", "/forums/" + itoa(s.forum("public")) + "-public"},
 			{mod, "/member.php?action=profile&uid=70", "/members/" + itoa(s.user("bob"))},
+			{guest, "/thread-70.html", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/thread-70-page-2.html", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/thread-70-post-70.html", "/posts/" + itoa(post)},
+			{guest, "/forum-70.html", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{mod, "/user-70.html", "/members/" + itoa(s.user("bob"))},
 			{guest, "/showthread.php?tid=71", ""},
+			{guest, "/thread-71.html", ""},
+			{guest, "/thread-70.htm", ""},
 			{guest, "/attachment.php?aid=70", ""},
+			{guest, "/threads/an-open.title.70/", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/threads/70/", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/threads/title.70/page-3", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/threads/title.70/post-70", "/posts/" + itoa(post)},
+			{guest, "/posts/70/", "/posts/" + itoa(post)},
+			{guest, "/forums/public.70/", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{mod, "/members/bob.70/", "/members/" + itoa(s.user("bob"))},
+			{guest, "/index.php?threads/title.70/", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/threads/title.71/", ""},
+			{guest, "/threads/title.70/edit", ""},
+			{guest, "/index.php?threads/title.71/", ""},
+			{guest, "/index.php", ""},
+			{guest, "/attachments/a-jpg.70/", ""},
 			{ada, "/viewtopic.php?t=71", "/threads/" + itoa(staff) + "-secretstaff-thread"},
 		} {
 			test.browser.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

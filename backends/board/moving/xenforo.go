@@ -1,0 +1,299 @@
+package moving
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/bbcode"
+	"github.com/tollgate-gateway/tollgate/internal/sqldump"
+)
+
+// Values of columns of XenForo.
+const (
+	xfEverybody  = 0 // user_group_id
+	xfGuests     = 1
+	xfRegistered = 2
+
+	xfVisible = "visible" // discussion_state and message_state
+	xfDeleted = "deleted"
+)
+
+// xenforo is a dump of XenForo 2 that is read.
+type xenforo struct {
+	*reader
+
+	hashes  map[int64]string  // of passwords, by user
+	places  map[int64]forum   // the nodes of all kinds
+	closed  map[int64]bool    // by node
+	links   map[int64]string  // by node
+	data    map[int64]xfData  // the contents of files
+	entries map[xfEntry]int64 // the values of permissions
+	titles  map[int64]string  // of conversations
+	people  map[int64][]int64 // by conversation; they have all its messages
+	read    map[xfReader]int64
+}
+
+type xfReader struct{ conversation, user int64 }
+
+type xfData struct {
+	author     int64
+	name, path string
+}
+
+// xfEntry is a permission of a group in a node; node 0 is the whole forum.
+type xfEntry struct {
+	node, group int64
+	name        string
+}
+
+// The values of permissions. A later one outranks an earlier one at the same node.
+const (
+	xfUnset int64 = iota
+	xfReset
+	xfAllow
+	xfNever
+)
+
+var xfValues = map[string]int64{"reset": xfReset, "allow": xfAllow, "content_allow": xfAllow, "deny": xfNever}
+
+// readXenForo reads a dump of XenForo.
+func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error) {
+	b := &xenforo{
+		newReader(o, report, "xf_"), make(map[int64]string), make(map[int64]forum), make(map[int64]bool), make(map[int64]string),
+		make(map[int64]xfData), make(map[xfEntry]int64), make(map[int64]string), make(map[int64][]int64),
+		make(map[xfReader]int64),
+	}
+	return b.reader.read(ctx, program{
+		tables: map[string]func(*sqldump.Row) error{
+			"user": b.user, "user_authenticate": b.hash, "user_ban": b.banned, "user_profile": b.profile, "node": b.node,
+			"forum": b.forum, "link_forum": b.link, "permission_entry": b.permission,
+			"permission_entry_content": b.permission, "thread": b.row, "post": b.postRow, "attachment": b.attachment,
+			"attachment_data": b.file, "conversation_master": b.talk, "conversation_recipient": b.recipient,
+			"conversation_message": b.private,
+		},
+		forumTable: "node", threadTable: "thread", post: b.textOf,
+		message: func(r *sqldump.Row) string { return bbcode.Markdown(r.Text("message"), bbcode.Options{}) },
+	}, b.finish)
+}
+
+// finish puts together what is in several tables.
+func (b *xenforo) finish() {
+	for i := range b.users {
+		b.users[i].Hash = b.hashes[b.users[i].ID]
+	}
+	for i := range b.forums {
+		f := &b.forums[i]
+		f.Closed = b.closed[f.ID]
+		if link := b.links[f.ID]; f.Type == "link" {
+			f.LinkURL = &link
+		}
+	}
+	files := b.files[:0]
+	for _, f := range b.files {
+		data, known := b.data[f.Author] // the id of its content
+		if !known {
+			b.leftOut(&seed.MovedError{Kind: content.MovedFile, ID: f.ID, Err: errors.New("its content is not in the dump")})
+			continue
+		}
+		f.Author, f.Name, f.Path = data.author, data.name, data.path
+		files = append(files, f)
+	}
+	b.files = files
+	for i := range b.messages.all {
+		m := &b.messages.all[i]
+		m.title = b.titles[m.thread]
+		for _, user := range b.people[m.thread] {
+			b.messages.has(m.post, user, m.author != user && b.read[xfReader{m.thread, user}] < m.at)
+		}
+	}
+	if len(b.entries) > 0 && b.Created(b.prefix+"permission_entry_content") {
+		b.rights = b.access
+	}
+}
+
+func (b *xenforo) user(r *sqldump.Row) error {
+	m := seed.MovedMember{ID: r.Int("user_id"), LastActive: active(r, "last_activity")}
+	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), seconds(r, "register_date")
+	switch r.Text("user_state") {
+	case "email_confirm", "moderated":
+		m.State = "awaiting"
+	case "rejected", "disabled":
+		m.State = "banned"
+	}
+	b.member(m, false, r.Int("avatar_date") != 0)
+	return nil
+}
+
+func (b *xenforo) hash(r *sqldump.Row) error {
+	b.hashes[r.Int("user_id")] = xfHash(r.Text("scheme_class"), r.Text("data"))
+	return nil
+}
+
+func (b *xenforo) banned(r *sqldump.Row) error {
+	b.ban(r.Int("user_id"), r.Int("end_date"))
+	return nil
+}
+
+func (b *xenforo) profile(r *sqldump.Row) error {
+	if r.Text("signature") != "" {
+		b.signatures++
+	}
+	return nil
+}
+
+func (b *xenforo) node(r *sqldump.Row) error {
+	f := forum{order: r.Int("lft")}
+	f.ID, f.Parent = r.Int("node_id"), r.Int("parent_node_id")
+	f.Title = cmp.Or(seed.MovedLine(r.Text("title"), 100), fmt.Sprintf("Forum %d", f.ID))
+	f.Description = seed.MovedLine(withoutHTML(r.Text("description")), 500)
+	b.places[f.ID] = f
+	switch kind := r.Text("node_type_id"); kind {
+	case "Forum":
+		f.Type = "forum"
+	case "Category":
+		f.Type = "category"
+	case "LinkForum":
+		f.Type = "link"
+	default:
+		b.leftOut(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New("it is no forum")})
+		return nil
+	}
+	b.forums = append(b.forums, f)
+	return nil
+}
+
+func (b *xenforo) forum(r *sqldump.Row) error {
+	b.closed[r.Int("node_id")] = r.Has("allow_posting") && r.Int("allow_posting") == 0
+	return nil
+}
+
+func (b *xenforo) link(r *sqldump.Row) error {
+	b.links[r.Int("node_id")] = r.Text("link_url")
+	return nil
+}
+
+func (b *xenforo) permission(r *sqldump.Row) error {
+	if r.Int("user_id") != 0 || r.Has("content_type") && r.Text("content_type") != "node" {
+		return nil
+	}
+	e := xfEntry{r.Int("content_id"), r.Int("user_group_id"), r.Text("permission_group_id") + "." + r.Text("permission_id")}
+	b.entries[e] = max(b.entries[e], xfValues[r.Text("permission_value")])
+	return nil
+}
+
+// may reports whether a group has a permission in a node: what the whole forum says, and then each node down to this
+// one.
+func (b *xenforo) may(group, node int64, name string) bool {
+	path := []int64{}
+	for id := node; id != 0 && len(path) < maxForumDepth; id = b.places[id].Parent {
+		path = append(path, id)
+	}
+	path = append(path, 0)
+	may := false
+	for i := len(path) - 1; i >= 0; i-- {
+		value := b.entries[xfEntry{path[i], group, name}]
+		switch max(value, b.entries[xfEntry{path[i], xfEverybody, name}]) {
+		case xfNever:
+			return false
+		case xfReset:
+			may = false
+		case xfAllow:
+			may = true
+		}
+	}
+	return may
+}
+
+func (b *xenforo) access(f *seed.MovedForum, group string) access {
+	there := map[string]int64{"guest": xfGuests, "registered": xfRegistered}[group]
+	may := func(name string) bool { return b.may(there, f.ID, name) }
+	return access{
+		may("general.view") && may("general.viewNode") &&
+			(f.Type != "forum" || may("forum.viewContent") && may("forum.viewOthers")),
+		may("forum.postThread"), may("forum.postReply"),
+	}
+}
+
+// xfVisibility returns the visibility of a thread or post.
+func xfVisibility(state string) int64 {
+	switch state {
+	case xfVisible:
+		return rights.Visible
+	case xfDeleted:
+		return rights.Deleted
+	default:
+		return rights.Unapproved
+	}
+}
+
+func (b *xenforo) row(r *sqldump.Row) error {
+	switch r.Text("discussion_type") {
+	case "redirect":
+		return nil // the thread is elsewhere
+	case "poll":
+		b.polls++
+	}
+	b.threads = append(b.threads, thread{
+		id: r.Int("thread_id"), forum: r.Int("node_id"), views: r.Int("view_count"),
+		visibility: xfVisibility(r.Text("discussion_state")), title: r.Text("title"), sticky: r.Int("sticky") != 0,
+		locked: r.Int("discussion_open") == 0,
+	})
+	return nil
+}
+
+func (b *xenforo) postRow(r *sqldump.Row) error {
+	b.posts = append(b.posts, ref{r.Int("thread_id"), r.Int("post_id"), r.Int("post_date"), r.Place})
+	return nil
+}
+
+func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
+	p := seed.SeedPost{
+		Moved: r.Int("post_id"), MovedAuthor: r.Int("user_id"), At: seconds(r, "post_date"),
+		Visibility: rights.VisibilityNames[xfVisibility(r.Text("message_state"))],
+	}
+	p.Guest = guestName(r.Text("username"), b.names[p.MovedAuthor])
+	b.edited(&p, seconds(r, "last_edit_date"), r.Int("last_edit_user_id"))
+	return p, b.bbcodeWithFiles(r.Text("message"), p.Moved)
+}
+
+func (b *xenforo) attachment(r *sqldump.Row) error {
+	if r.Text("content_type") == "post" && r.Int("unassociated") == 0 {
+		b.files = append(b.files, seed.MovedFile{
+			ID: r.Int("attachment_id"), Post: r.Int("content_id"), Author: r.Int("data_id"), At: active(r, "attach_date"),
+		})
+	}
+	return nil
+}
+
+func (b *xenforo) file(r *sqldump.Row) error {
+	id := r.Int("data_id")
+	b.data[id] = xfData{r.Int("user_id"), r.Text("filename"), b.within(fmt.Sprintf("%d/%d-%s.data", id/1000, id,
+		cmp.Or(r.Text("file_key"), r.Text("file_hash"))))}
+	return nil
+}
+
+func (b *xenforo) talk(r *sqldump.Row) error {
+	b.titles[r.Int("conversation_id")] = r.Text("title")
+	return nil
+}
+
+func (b *xenforo) recipient(r *sqldump.Row) error {
+	if r.Text("recipient_state") == "active" {
+		id, user := r.Int("conversation_id"), r.Int("user_id")
+		b.people[id] = append(b.people[id], user)
+		b.read[xfReader{id, user}] = r.Int("last_read_date")
+	}
+	return nil
+}
+
+func (b *xenforo) private(r *sqldump.Row) error {
+	b.messages.add(message{
+		ref: ref{r.Int("conversation_id"), r.Int("message_id"), r.Int("message_date"), r.Place}, author: r.Int("user_id"),
+	})
+	return nil
+}

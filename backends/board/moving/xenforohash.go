@@ -1,0 +1,74 @@
+package moving
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/password"
+)
+
+// xfHash returns the stored form of a password that XenForo has in a scheme, whose data is an array that PHP has
+// serialized, or JSON. It is empty for a scheme that is not known.
+func xfHash(scheme, data string) string {
+	fields := phpFields(data)
+	hash, salt := fields["hash"], fields["salt"]
+	scheme = scheme[strings.LastIndexAny(scheme, ":_\\")+1:]
+	switch {
+	case scheme == "Core" && slices.Contains([]string{"", password.SaltedSHA256}, fields["hashFunc"]):
+		return salted(password.SaltedSHA256, salt, hash)
+	case scheme == "Core" && fields["hashFunc"] == password.SaltedSHA1:
+		return salted(password.SaltedSHA1, salt, hash)
+	case scheme == "vBulletin":
+		return salted(password.SaltedMD5, salt, hash)
+	case strings.EqualFold(scheme, "MyBb"):
+		return salted(password.SaltedMyBB, salt, hash)
+	default: // Core12, PhpBb3 and others have a hash that says how it was made
+		return hash
+	}
+}
+
+// maxFields is the most fields that are read of serialized data.
+const maxFields = 100
+
+// phpFields returns the texts by their names in a flat array that PHP has serialized, such as
+// a:1:{s:4:"hash";s:3:"abc";}, or in a JSON object. Anything else has none.
+func phpFields(data string) map[string]string {
+	fields := make(map[string]string)
+	if strings.HasPrefix(data, "{") {
+		var values map[string]any
+		if json.Unmarshal([]byte(data), &values) == nil {
+			for name, value := range values {
+				if text, ok := value.(string); ok {
+					fields[name] = text
+				}
+			}
+		}
+		return fields
+	}
+	_, data, _ = strings.Cut(data, "{")
+	for len(fields) < maxFields {
+		name, rest, ok := phpText(data)
+		if !ok {
+			break
+		}
+		value, rest, ok := phpText(rest)
+		if !ok {
+			break
+		}
+		fields[name], data = value, rest
+	}
+	return fields
+}
+
+// phpText reads a text such as s:3:"abc"; at the beginning of serialized data.
+func phpText(data string) (text, rest string, ok bool) {
+	data, ok = strings.CutPrefix(data, "s:")
+	digits, data, found := strings.Cut(data, `:"`)
+	n, err := strconv.Atoi(digits)
+	if !ok || !found || err != nil || n < 0 || n > len(data) || !strings.HasPrefix(data[n:], `";`) {
+		return "", "", false
+	}
+	return data[:n], data[n+2:], true
+}
