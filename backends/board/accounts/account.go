@@ -114,21 +114,19 @@ func (s *Service) SetPassword(
 	if err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (cookie string, err error) {
 		if err := p.holds(c); err != nil {
-			return kernel.FieldOf(err, "current")
+			return cookie, kernel.FieldOf(err, "current")
 		}
 		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?",
 			hash, a.ID()); err != nil {
-			return err
+			return cookie, err
 		}
 		if err := EndSessions(c, a.ID()); err != nil {
-			return err
+			return cookie, err
 		}
-		cookie, err = sessions.Begin(c, a.ID(), s.Now())
-		return err
+		return sessions.Begin(c, a.ID(), s.Now())
 	})
-	return cookie, err
 }
 
 // TokenInfo describes a token of a member, without its secret.
@@ -140,22 +138,18 @@ type TokenInfo struct {
 }
 
 // OwnTokens lists the tokens of the actor that are still valid, newest first, at most 100.
-func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0)"+
+func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) ([]TokenInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]TokenInfo, error) {
+		return store.List(c, func(r store.Row) (t TokenInfo, err error) {
+			var scopes string
+			err = r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
+			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+			return t, err
+		}, "SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0)"+
 			" FROM board_api_tokens"+
 			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100",
-			[]any{a.ID(), s.Moment()}, func(r store.Row) error {
-				var t TokenInfo
-				var scopes string
-				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
-				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-				list = append(list, t)
-				return err
-			})
+			a.ID(), s.Moment())
 	})
-	return list, err
 }
 
 // IssueOwnToken creates a token for the actor, who must give the password again, and returns its text, which is not
@@ -174,16 +168,15 @@ func (s *Service) IssueOwnToken(
 	if err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (token string, err error) {
 		if err := p.holds(c); err != nil {
-			return err
+			return token, err
 		}
 		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
-			return err
+			return token, err
 		}
-		return s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
+		return token, s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
 	})
-	return token, err
 }
 
 // RevokeOwnToken revokes a token of the actor.

@@ -12,17 +12,16 @@ import (
 // Profile returns a member in the form that others may see. The post count has only posts that the actor could read.
 // The error is NotFound for members who were deleted or never let in, and for other members if the actor may not see
 // profiles.
-func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (u *rights.User, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (*rights.User, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (u *rights.User, err error) {
 		if u, err = rights.LoadUser(c, id); err != nil {
-			return err
+			return u, err
 		}
 		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(rights.ProfileView) &&
 			a.ID() != id {
-			return kernel.NotFound()
+			return u, kernel.NotFound()
 		}
 		u.PostCount, err = content.PostsSeen(c, a, id)
-		return err
+		return u, err
 	})
-	return u, err
 }

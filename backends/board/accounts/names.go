@@ -196,13 +196,10 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 		return nil, kernel.Wrap("the setting "+SettingNames, err)
 	}
 	// A deleted member who was never let in has no name any more: the key begins with @.
-	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?",
-		[]any{last, NamesBatch}, func(r store.Row) error {
-			var m namedMember
-			err := r.Scan(&m.id, &m.name)
-			batch = append(batch, m)
-			return err
-		})
+	batch, err = store.List(c, func(r store.Row) (m namedMember, err error) {
+		return m, r.Scan(&m.id, &m.name)
+	}, "SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", last,
+		NamesBatch)
 	next := NamesAll
 	for i := range batch {
 		if err == nil {

@@ -160,9 +160,8 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 }
 
 // loadToken reads a token that is not revoked from the database. If there is none, the token of the result is nil.
-func (s *Service) loadToken(ctx context.Context, lookup string) (k cachedToken, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		k = cachedToken{}
+func (s *Service) loadToken(ctx context.Context, lookup string) (cachedToken, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (k cachedToken, err error) {
 		token := new(rights.Token)
 		var hash, scopes string
 		user, err := rights.ScanUser(c.Row("SELECT "+
@@ -171,23 +170,22 @@ func (s *Service) loadToken(ctx context.Context, lookup string) (k cachedToken, 
 			lookup),
 			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+			return k, nil
 		}
 		if err != nil {
-			return err
+			return k, err
 		}
 		raw, err := hex.DecodeString(hash)
 		if err != nil || len(raw) != sha256.Size {
-			return errors.New("a token's hash in the database is broken")
+			return k, errors.New("a token's hash in the database is broken")
 		}
 		if err := rights.LoadGroups(c, user); err != nil {
-			return err
+			return k, err
 		}
 		token.Scopes = rights.ScopesOf(strings.Fields(scopes))
 		k.token, k.user, k.hash = token, user, [sha256.Size]byte(raw)
-		return nil
+		return k, nil
 	})
-	return k, err
 }
 
 // TokenRequest describes a token to be created.
@@ -203,11 +201,9 @@ func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string,
 	if err := CheckToken(r); err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
-		token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes))
-		return err
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (string, error) {
+		return s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes))
 	})
-	return token, err
 }
 
 // CheckToken returns an error of Invalid if the scopes, the name or the lifetime of a requested token are not

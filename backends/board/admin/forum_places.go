@@ -56,14 +56,8 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 		if err != nil {
 			return err
 		}
-		var siblings []int64
-		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id",
-			[]any{f.Parent}, func(r store.Row) error {
-				var sibling int64
-				err := r.Scan(&sibling)
-				siblings = append(siblings, sibling)
-				return err
-			})
+		siblings, err := store.Column[int64](c,
+			"SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", f.Parent)
 		if err != nil {
 			return err
 		}

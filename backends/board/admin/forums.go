@@ -66,14 +66,13 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 	if err != nil {
 		return nil, err
 	}
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
 		rows := make(map[int64]ForumRow)
-		err := c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
+		err = c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
 			rows[f.ID] = rowOf(f)
 			return err
 		})
-		list = nil
 		last := make(map[int64]int) // by parent: the index in list of its last child so far
 		for _, id := range access.Order {
 			f, ok := rows[id]
@@ -88,21 +87,19 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 			last[f.Parent] = len(list)
 			list = append(list, f)
 		}
-		return err
+		return list, err
 	})
-	return list, err
 }
 
 // ForumByID returns a forum as administrators see it.
-func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (ForumRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
 		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
 		}
-		return err
+		return f, err
 	})
-	return f, err
 }
 
 // rowOf returns a forum as administrators see it. Bounds of words that restrict nothing become 0.
@@ -212,32 +209,31 @@ func forumSlug(c store.Conn, title string) (string, error) {
 // CreateForum adds a forum behind the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
-			return err
+			return id, err
 		}
 		switch {
 		case invalidSpec != nil:
-			return invalidSpec
+			return id, invalidSpec
 		case count >= maxForums:
-			return kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
+			return id, kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
 		}
 		if err := spec.checkParent(c, 0); err != nil {
-			return err
+			return id, err
 		}
 		name, err := forumSlug(c, spec.Title)
 		if err != nil {
-			return err
+			return id, err
 		}
 		f := spec.forum()
 		f.Slug = name
 		if id, err = content.AddForum(c, f); err != nil {
-			return err
+			return id, err
 		}
-		return s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+		return id, s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
 	})
-	return id, err
 }
 
 // forum returns a row of the database with these properties.

@@ -71,16 +71,10 @@ type GroupRow struct {
 }
 
 // Groups lists the groups by their ids.
-func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
-			g, err := scanGroup(r)
-			list = append(list, g)
-			return err
-		})
+func (s *Service) Groups(ctx context.Context, a *rights.Actor) ([]GroupRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]GroupRow, error) {
+		return store.List(c, scanGroup, groupRows+" ORDER BY id")
 	})
-	return list, err
 }
 
 const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day" +
@@ -115,30 +109,29 @@ func (g *GroupSpec) check(kind string) error {
 }
 
 // CreateGroup adds a custom group and returns its id.
-func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
-	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (int64, error) {
+	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
-			return err
+			return id, err
 		}
 		if count >= maxGroups {
-			return kernel.Conflict("a board has at most " + kernel.Itoa(maxGroups) + " groups")
+			return id, kernel.Conflict("a board has at most " + kernel.Itoa(maxGroups) + " groups")
 		}
 		if err := spec.check("custom"); err != nil {
-			return err
+			return id, err
 		}
 		if err := checkGroupNameFree(c, spec.Name, 0); err != nil {
-			return err
+			return id, err
 		}
-		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
+		err = c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
 			" VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay).Scan(&id)
 		if err != nil {
-			return err
+			return id, err
 		}
-		return s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
+		return id, s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
 	})
-	return id, err
 }
 
 // checkGroupNameFree returns an error of Invalid if a group other than except has the name.

@@ -38,9 +38,11 @@ type LogQuery struct {
 
 // LogActions lists the actions that the log can have.
 var LogActions = []string{
-	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject", "post.restore",
+	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject",
+	"post.restore",
 	"reply.post", "report.close", "report.create",
-	"thread.answer", "thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
+	"thread.answer", "thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split",
+	"thread.stick",
 	"thread.tag",
 	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
 	"forum.shift",
@@ -99,16 +101,14 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 				where += " AND l.forum_id = ?"
 				args = append(args, forum)
 			}
-			err := c.All(logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
-				var e LogEntry
-				err := r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail,
+			found, err := store.List(c, func(r store.Row) (e LogEntry, err error) {
+				return e, r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail,
 					&e.At)
-				list = append(list, e)
-				return err
-			})
+			}, logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1)...)
 			if err != nil {
 				return err
 			}
+			list = append(list, found...)
 		}
 		kernel.SortBy(list, func(e LogEntry) int64 { return -e.ID })
 		list, next = store.CutAt(list, q.Limit, func(e LogEntry) int64 { return e.ID })

@@ -79,12 +79,8 @@ func (s *Service) FindMembers(
 		} else {
 			add("u.username_key > ?", text.Storable(q.After))
 		}
-		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?",
-			append(args, q.Limit+1), func(r store.Row) error {
-				m, err := scanMember(r)
-				list = append(list, m)
-				return err
-			})
+		list, err = store.List(c, scanMember, "SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+
+			order+" LIMIT ?", append(args, q.Limit+1)...)
 		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
 			if order == "g.user_id" {
 				return kernel.Itoa(m.ID)
@@ -132,14 +128,11 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 		}
 	}
 	for _, state := range states {
-		err := c.All(membersByColumn(column), []any{state, upper, upper, id, q.Limit + 1}, func(r store.Row) error {
-			m, err := scanMember(r)
-			list = append(list, m)
-			return err
-		})
+		found, err := store.List(c, scanMember, membersByColumn(column), state, upper, upper, id, q.Limit+1)
 		if err != nil {
 			return nil, "", err
 		}
+		list = append(list, found...)
 	}
 	slices.SortFunc(list, func(a, b MemberRow) int {
 		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))

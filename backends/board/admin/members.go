@@ -55,12 +55,10 @@ const (
 )
 
 // MemberByID returns a member as administrators see it, with the groups.
-func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (m MemberRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		m, err = memberByID(c, id)
-		return err
+func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (MemberRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (MemberRow, error) {
+		return memberByID(c, id)
 	})
-	return m, err
 }
 
 func memberByID(c store.Conn, id int64) (MemberRow, error) {

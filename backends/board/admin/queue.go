@@ -163,21 +163,19 @@ func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement st
 	if err != nil {
 		return nil, err
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []ForumCount, err error) {
 		for _, f := range forums {
 			if f.Type != "forum" || !a.Has(f.ID, rights.ContentApprove) {
 				continue
 			}
 			n := ForumCount{ID: f.ID, Title: f.Title, Depth: f.Depth}
 			if err := c.Row(statement, f.ID, CountMost).Scan(&n.Count); err != nil {
-				return err
+				return list, err
 			}
 			list = append(list, n)
 		}
-		return nil
+		return list, nil
 	})
-	return list, err
 }
 
 // MaxSettled is the maximum number of posts for one SettleAll.

@@ -48,15 +48,13 @@ func (s *Service) Reports(
 	err = s.Read(ctx, func(c store.Conn) error {
 		var entries []ReportEntry
 		for _, id := range forums {
-			err := c.All(posts.OpenReports().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
-				var e ReportEntry
-				err := r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
-				entries = append(entries, e)
-				return err
-			})
+			open, err := store.List(c, func(r store.Row) (e ReportEntry, err error) {
+				return e, r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
+			}, posts.OpenReports().SQL(c.Dialect()), id, after, limit+1)
 			if err != nil {
 				return err
 			}
+			entries = append(entries, open...)
 		}
 		kernel.SortBy(entries, func(e ReportEntry) int64 { return e.ID })
 		entries, next = store.CutAt(entries, limit, func(e ReportEntry) int64 { return e.ID })

@@ -52,12 +52,11 @@ type Wishes struct {
 }
 
 // Wishes returns what the actor wishes.
-func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (w Wishes, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
+func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (Wishes, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (w Wishes, err error) {
+		return w, c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
 			&w.Mails, &w.Accepts)
 	})
-	return w, err
 }
 
 // Wish sets what the actor wishes. Mails that wait are not sent to one who wants none any more.

@@ -167,6 +167,7 @@ func (s *Service) Unread(ctx context.Context, a *rights.Actor) (n int, err error
 	if a.User == nil {
 		return 0, nil
 	}
-	err = s.ReadBriefly(ctx, func(c store.Conn) error { return c.Row(unread, a.ID(), maxUnread).Scan(&n) })
-	return n, err
+	return kernel.Value(ctx, s.ReadBriefly, func(c store.Conn) (n int, err error) {
+		return n, c.Row(unread, a.ID(), maxUnread).Scan(&n)
+	})
 }

@@ -103,7 +103,8 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 		case others == 0:
 			return 0, kernel.Forbidden("conversationId", "alone", "nobody else takes part in this conversation any more")
 		case refusing > 0:
-			return 0, kernel.Forbidden("conversationId", "not_accepted", "a member of this conversation does not accept messages")
+			return 0, kernel.Forbidden("conversationId", "not_accepted",
+				"a member of this conversation does not accept messages")
 		}
 		if _, _, err := participates(c, a, id); err != nil { // the actor left meanwhile
 			return 0, err
@@ -116,12 +117,10 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 // once runs fn in a transaction, unless the actor has sent the same key before; see idempotency.Do.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, once posts.Once, fn func(c store.Conn) (int64, error),
-) (id int64, err error) {
-	err = s.Write(ctx, func(c store.Conn) (err error) {
-		id, err = idempotency.Do(c, posts.Requests, a.ID(), once, s.Now(), fn)
-		return err
+) (int64, error) {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (int64, error) {
+		return idempotency.Do(c, posts.Requests, a.ID(), once, s.Now(), fn)
 	})
-	return id, err
 }
 
 // lock makes others that change a conversation wait until the transaction ends.

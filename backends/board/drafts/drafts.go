@@ -164,17 +164,16 @@ func (s *Service) Discard(ctx context.Context, a *rights.Actor, row int64) error
 }
 
 // List lists the actor's drafts, the newest first, with the titles of their places.
-func (s *Service) List(ctx context.Context, a *rights.Actor) (list []Draft, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) List(ctx context.Context, a *rights.Actor) ([]Draft, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Draft, err error) {
 		list, err = store.List(c, scan, columns+" ORDER BY d.saved_at DESC, d.id DESC LIMIT ?", a.ID(), MaxEach)
 		for i := range list {
 			if err == nil {
 				list[i].In, err = titleOf(c, a, list[i].Place)
 			}
 		}
-		return err
+		return list, err
 	})
-	return list, err
 }
 
 // titleOf returns the title of a place, or an empty string if the actor does not see it.

@@ -91,28 +91,19 @@ type Subscription struct {
 const MaxSubscriptions = 1000
 
 // Subscriptions lists the actor's subscriptions to threads that it sees.
-func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) (list []Subscription, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
-		var all []Subscription
-		err := c.All("SELECT "+content.ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s"+
+func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscription, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Subscription, err error) {
+		list, err = store.List(c, func(r store.Row) (sub Subscription, err error) {
+			sub.Thread, err = content.ScanThread(content.Tail{Row: r, More: []any{&sub.Mode, &sub.CreatedAt}})
+			return sub, err
+		}, "SELECT "+content.ThreadColumns+", s.mode, s.created_at FROM board_subscriptions s"+
 			" JOIN board_threads t ON t.id = s.target_id"+
-			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?",
-			[]any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
-				var sub Subscription
-				t, err := content.ScanThread(content.Tail{Row: r, More: []any{&sub.Mode, &sub.CreatedAt}})
-				sub.Thread = t
-				all = append(all, sub)
-				return err
-			})
-		for _, sub := range all {
-			if a.Sees(sub.Thread.Forum, sub.Thread.Author, sub.Thread.Author, sub.Thread.Visibility) {
-				list = append(list, sub)
-			}
-		}
-		return err
+			" WHERE s.user_id = ? AND s.target = 'thread' ORDER BY s.target_id DESC LIMIT ?", a.ID(), MaxSubscriptions)
+		return slices.DeleteFunc(list, func(sub Subscription) bool {
+			t := sub.Thread
+			return !a.Sees(t.Forum, t.Author, t.Author, t.Visibility)
+		}), err
 	})
-	return list, err
 }
 
 // Subscribed returns the mode of a user's subscription, or an empty string if there is none.

@@ -65,10 +65,9 @@ type FollowedForum struct {
 }
 
 // FollowedForums lists the forums that the actor follows and sees.
-func (s *Service) FollowedForums(ctx context.Context, a *rights.Actor) (list []FollowedForum, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s"+
+func (s *Service) FollowedForums(ctx context.Context, a *rights.Actor) ([]FollowedForum, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []FollowedForum, err error) {
+		return list, c.All("SELECT f.id, f.title, f.slug, s.mode FROM board_subscriptions s"+
 			" JOIN board_forums f ON f.id = s.target_id"+
 			" WHERE s.user_id = ? AND s.target = 'forum' ORDER BY f.title, f.id LIMIT ?",
 			[]any{a.ID(), MaxSubscriptions}, func(r store.Row) error {
@@ -80,5 +79,4 @@ func (s *Service) FollowedForums(ctx context.Context, a *rights.Actor) (list []F
 				return err
 			})
 	})
-	return list, err
 }

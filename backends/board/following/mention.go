@@ -46,7 +46,8 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 			return err
 		}
 		err = c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
-			" SELECT u.id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_users u WHERE u.id = ? AND NOT EXISTS (SELECT 1"+known+"= ?)",
+			" SELECT u.id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_users u WHERE u.id = ? AND NOT EXISTS (SELECT 1"+
+			known+"= ?)",
 			KindMention, t.ID, post, author.Name, s.Moment(), u.ID, u.ID, maxUnseen, post, KindMention)
 		if err != nil {
 			return err
@@ -102,11 +103,10 @@ func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 }
 
 // MentionMails reports whether the actor is mailed about posts that mention it.
-func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (yes bool, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (bool, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
+		return yes, c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
 	})
-	return yes, err
 }
 
 // SetMentionMails sets whether a member is mailed about posts that mention it from now on.

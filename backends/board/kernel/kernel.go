@@ -82,5 +82,18 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
 
+// Value runs fn by run, which is the method Read, ReadBriefly or Write of a Server, and returns the value of fn.
+func Value[T any](
+	ctx context.Context,
+	run func(ctx context.Context, fn func(c store.Conn) error) error,
+	fn func(c store.Conn) (T, error),
+) (value T, err error) {
+	err = run(ctx, func(c store.Conn) (err error) {
+		value, err = fn(c)
+		return err
+	})
+	return value, err
+}
+
 // Moment returns the current time in the form in which it is stored.
 func (s *Server) Moment() Moment { return MomentOf(s.Now()) }

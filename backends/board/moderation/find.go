@@ -124,14 +124,10 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 		to = math.MaxInt64
 	}
 	args = append([]any{q.From, to}, append(forums, append(args, looked)...)...)
-	err = c.All("SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
-		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args,
-		func(r store.Row) error {
-			var p row
-			err := r.Scan(&p.id, &p.fits)
-			rows = append(rows, p)
-			return err
-		})
+	rows, err = store.List(c, func(r store.Row) (p row, err error) {
+		return p, r.Scan(&p.id, &p.fits)
+	}, "SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
+		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args...)
 	if err != nil {
 		return nil, 0, err
 	}

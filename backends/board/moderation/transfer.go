@@ -28,14 +28,10 @@ func (t *transfer) posts(ids []any, number int64) error {
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
 	here := append([]any{t.from.ID}, ids...)
 	type count struct{ author, posts int64 }
-	var authors []count
-	err := t.c.All("SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
-		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here, func(r store.Row) error {
-		var n count
-		err := r.Scan(&n.author, &n.posts)
-		authors = append(authors, n)
-		return err
-	})
+	authors, err := store.List(t.c, func(r store.Row) (n count, err error) {
+		return n, r.Scan(&n.author, &n.posts)
+	}, "SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
+		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here...)
 	if err != nil {
 		return err
 	}

@@ -107,13 +107,8 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 
 // hasUnread reports whether one of the newest threads of a forum is unread.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
-	var page []*content.Thread
-	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked},
-		func(r store.Row) error {
-			t, err := content.ScanThread(r)
-			page = append(page, t)
-			return err
-		})
+	page, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()), forum, math.MaxInt64,
+		math.MaxInt64, unreadLooked)
 	if err != nil {
 		return false, err
 	}
@@ -186,13 +181,13 @@ func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thr
 const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum that the actor sees.
-func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (list []content.ThreadInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) ([]content.ThreadInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []content.ThreadInfo, err error) {
 		if err := threadList(a, forum); err != nil {
-			return err
+			return list, err
 		}
 		var page []*content.Thread
-		err := c.All(stickyThreads(a.Shows(forum)).SQL(c.Dialect()), []any{forum, maxSticky}, func(r store.Row) error {
+		err = c.All(stickyThreads(a.Shows(forum)).SQL(c.Dialect()), []any{forum, maxSticky}, func(r store.Row) error {
 			t, err := content.ScanThread(r)
 			if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
 				page = append(page, t)
@@ -200,12 +195,10 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (lis
 			return err
 		})
 		if err != nil {
-			return err
+			return list, err
 		}
-		list, err = s.ViewThreads(c, a, page)
-		return err
+		return s.ViewThreads(c, a, page)
 	})
-	return list, err
 }
 
 // Recent lists the threads with the newest posts that the actor sees, each with its first post. They are the
@@ -229,15 +222,12 @@ func (s *Service) Recent(
 			if forum != 0 && id != forum || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, limit},
-				func(r store.Row) error {
-					t, err := content.ScanThread(r)
-					page = append(page, t)
-					return err
-				})
+			newest, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()),
+				id, math.MaxInt64, math.MaxInt64, limit)
 			if err != nil {
 				return err
 			}
+			page = append(page, newest...)
 			kernel.SortBy(page, func(t *content.Thread) int64 { return -int64(t.LastAt) })
 			page = page[:min(len(page), limit)]
 		}

@@ -35,12 +35,9 @@ func elsewhere(
 	if most-least+1 <= int64(len(page)) {
 		return nil, nil
 	}
-	err = c.All("SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
-		" ORDER BY number"+content.Limit(c.Dialect()), []any{t.ID, least, most, maxElsewhere}, func(r store.Row) error {
-		var e Elsewhere
-		err := r.Scan(&e.Number, &e.Post)
-		list = append(list, e)
-		return err
-	})
+	list, err = store.List(c, func(r store.Row) (e Elsewhere, err error) {
+		return e, r.Scan(&e.Number, &e.Post)
+	}, "SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
+		" ORDER BY number"+content.Limit(c.Dialect()), t.ID, least, most, maxElsewhere)
 	return list, err
 }

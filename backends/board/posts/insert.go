@@ -125,14 +125,14 @@ type turnOf struct{ thread, author int64 }
 // threads.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
-) (done Posted, err error) {
-	err = s.Write(store.InTurn(store.ReadCommitted(ctx), turn), func(c store.Conn) (err error) {
+) (Posted, error) {
+	return kernel.Value(store.InTurn(store.ReadCommitted(ctx), turn), s.Write, func(c store.Conn) (done Posted,
+		err error) {
 		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
-			return kernel.Invalid(idempotency.Header, "idempotency_mismatch",
+			return done, kernel.Invalid(idempotency.Header, "idempotency_mismatch",
 				"this Idempotency-Key was used for another request")
 		}
-		return err
+		return done, err
 	})
-	return done, err
 }

@@ -194,13 +194,7 @@ func (s *Service) posts(
 		return nil, false, err
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
-		var held []int64
-		err := c.All(heldPosts().SQL(d), []any{a.ID(), t.ID, after, limit + 1}, func(r store.Row) error {
-			var id int64
-			err := r.Scan(&id)
-			held = append(held, id)
-			return err
-		})
+		held, err := store.Column[int64](c, heldPosts().SQL(d), a.ID(), t.ID, after, limit+1)
 		if err != nil {
 			return nil, false, err
 		}

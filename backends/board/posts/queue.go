@@ -46,15 +46,13 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	}
 	var entries []entry
 	for _, id := range forums {
-		err := c.All(queueOfForum().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
-			var e entry
-			err := r.Scan(&e.id, &e.thread, &e.reason)
-			entries = append(entries, e)
-			return err
-		})
+		held, err := store.List(c, func(r store.Row) (e entry, err error) {
+			return e, r.Scan(&e.id, &e.thread, &e.reason)
+		}, queueOfForum().SQL(c.Dialect()), id, after, limit+1)
 		if err != nil {
 			return nil, 0, err
 		}
+		entries = append(entries, held...)
 	}
 	kernel.SortBy(entries, func(e entry) int64 { return e.id })
 	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })

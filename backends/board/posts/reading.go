@@ -367,19 +367,18 @@ func (s *Service) place(
 }
 
 // PostInfo returns a post of a thread that the actor sees.
-func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (view content.PostInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (content.PostInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.PostInfo, err error) {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
-			return err
+			return view, err
 		}
 		p, err := content.PostFor(c, a, t, id)
 		if err == nil {
 			view = content.ViewPost(p)
 		}
-		return err
+		return view, err
 	})
-	return view, err
 }
 
 // Post returns a post of a thread, with what the actor may do to it, and the thread.

@@ -49,6 +49,20 @@ func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) er
 	return s.Read(ctx, fn)
 }
 
+// Administered works like Administer and returns the value of fn.
+func Administered[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
+		return s.Administer(ctx, a, fn)
+	}, fn)
+}
+
+// Surveyed works like Survey and returns the value of fn.
+func Surveyed[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
+		return s.Survey(ctx, a, fn)
+	}, fn)
+}
+
 // keepsAdministrator returns an error if nobody is left who could undo the change.
 func (s *Service) keepsAdministrator(c store.Conn) error {
 	has, err := s.HasAdministrator(c)

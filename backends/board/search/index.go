@@ -207,15 +207,12 @@ func indexPosts(c store.Conn) (n int, err error) {
 		title, message string
 	}
 	var batch []written
-	err = c.All("SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i"+
+	batch, err = store.List(c, func(r store.Row) (p written, err error) {
+		return p, r.Scan(&p.id, &p.number, &p.title, &p.message)
+	}, "SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i"+
 		" JOIN board_threads t ON t.id = i.thread_id"+
 		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+
-		content.Limit(c.Dialect()), []any{last, indexedBatch}, func(r store.Row) error {
-		var p written
-		err := r.Scan(&p.id, &p.number, &p.title, &p.message)
-		batch = append(batch, p)
-		return err
-	})
+		content.Limit(c.Dialect()), last, indexedBatch)
 	if err != nil {
 		return 0, err
 	}

@@ -85,15 +85,11 @@ func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page 
 		if len(with) > 0 {
 			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" +
 				kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
-			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
-				var id int64
-				err := r.Scan(&id)
-				page = append(page, id)
-				return err
-			})
+			found, err := store.Column[any](c, statement, append(with, filter.args...)...)
 			if err != nil {
 				return nil, 0, err
 			}
+			page = append(page, found...)
 		}
 		switch {
 		case len(page) > limit:

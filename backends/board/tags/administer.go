@@ -10,12 +10,10 @@ import (
 )
 
 // All lists all tags by name.
-func (s *Service) All(ctx context.Context, a *rights.Actor) (list []Tag, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key")
-		return err
+func (s *Service) All(ctx context.Context, a *rights.Actor) ([]Tag, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]Tag, error) {
+		return store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key")
 	})
-	return list, err
 }
 
 // Save adds a tag if its ID is 0, and otherwise renames the one with this id.

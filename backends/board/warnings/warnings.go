@@ -96,7 +96,8 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	case request.Points < 0 || request.Points > MaxPoints:
 		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", MaxPoints))
 	case request.Days < 0 || request.Days > MaxDays:
-		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever", MaxDays))
+		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever",
+			MaxDays))
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, request.Post, "")
@@ -189,7 +190,8 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 // another one has replaced that since. The actor must be able to approve posts in the forum of the post.
 func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id, member))
+		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id,
+			member))
 		if err != nil {
 			return kernel.OrNotFound(err)
 		}
@@ -227,12 +229,10 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 }
 
 // Own lists the warnings of the actor, newest first.
-func (s *Service) Own(ctx context.Context, a *rights.Actor) (list []Warning, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list, err = of(c, a.ID())
-		return err
+func (s *Service) Own(ctx context.Context, a *rights.Actor) ([]Warning, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Warning, error) {
+		return of(c, a.ID())
 	})
-	return list, err
 }
 
 const columns = "w.id, w.user_id, w.post_id, w.forum_id, w.actor_name, w.reason, w.points, w.created_at, w.expires_at," +
