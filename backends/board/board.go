@@ -106,14 +106,10 @@ func (s *Server) Ready(ctx context.Context) error {
 // background returns the runner of the background work that each process does for itself.
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
-		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int,
-			error,
-		) {
+		{Name: "flush", Every: flushEvery, Wake: s.shared.views.Full, Run: func(ctx context.Context) (int, error) {
 			return 0, s.Flush(ctx)
 		}},
-		{Name: "words", Every: flushEvery, Wake: s.Search.WordsReady(), Run: func(ctx context.Context) (int,
-			error,
-		) {
+		{Name: "words", Every: flushEvery, Wake: s.shared.words.Ready, Run: func(ctx context.Context) (int, error) {
 			return 0, s.Search.FoldWords(ctx)
 		}},
 	}})
@@ -134,7 +130,7 @@ func (s *Server) Close() {
 	if err := s.Flush(ctx); err != nil {
 		s.kernel.Logger.Warn("views not written", zap.Error(err))
 	}
-	s.Accounts.CloseTokens()
+	s.shared.tokens.Close()
 }
 
 // Flush writes what was counted in memory: the views of threads, the uses of API tokens, and what administrators have
@@ -146,7 +142,7 @@ func (s *Server) Flush(ctx context.Context) error {
 		return err
 	}
 	defer s.shared.flushes.Release(1)
-	views, uses, looks := s.Posts.TakeViews(), s.Accounts.TakeUses(), s.shared.looks.Take()
+	views, uses, looks := s.shared.views.Take(), s.shared.tokens.Take(), s.shared.looks.Take()
 	if len(views)+len(uses)+len(looks) == 0 {
 		return nil
 	}
@@ -160,7 +156,7 @@ func (s *Server) Flush(ctx context.Context) error {
 		return rights.WriteLooks(c, looks)
 	})
 	if err != nil {
-		s.Posts.ReturnViews(views)
+		s.shared.views.GiveBack(views)
 		s.shared.looks.GiveBack(looks)
 	}
 	return err

@@ -76,6 +76,9 @@ func (t *Tokens) forget(lookups ...string) {
 	}
 }
 
+// Close closes the cache.
+func (t *Tokens) Close() { t.known.Close() }
+
 // touch records that a token was used. If too many uses are recorded already, other tokens are left out.
 func (t *Tokens) touch(id int64, now kernel.Moment) {
 	t.mu.Lock()
@@ -88,8 +91,8 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	}
 }
 
-// taken returns the recorded uses, by the ids of tokens, and resets them.
-func (t *Tokens) taken() map[int64]kernel.Moment {
+// Take returns when tokens were last used, by their ids, and resets it. The caller writes it with WriteUses.
+func (t *Tokens) Take() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	used := t.used
@@ -294,9 +297,6 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	return err
 }
 
-// TakeUses returns when tokens were last used, by their ids, and resets it. The caller writes it with WriteUses.
-func (s *Service) TakeUses() map[int64]kernel.Moment { return s.tokens.taken() }
-
 // WriteUses writes when tokens were last used.
 func WriteUses(c store.Conn, uses map[int64]kernel.Moment) error {
 	for _, token := range slices.Sorted(maps.Keys(uses)) {
@@ -309,6 +309,3 @@ func WriteUses(c store.Conn, uses map[int64]kernel.Moment) error {
 
 // ForgetTokens removes tokens from the cache, so that they are read from the database again.
 func (s *Service) ForgetTokens(lookups ...string) { s.tokens.forget(lookups...) }
-
-// CloseTokens closes the cache of tokens, for all servers of the board.
-func (s *Service) CloseTokens() { s.tokens.known.Close() }

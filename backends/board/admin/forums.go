@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -62,10 +61,6 @@ type ForumRow struct {
 
 // ForumTree lists all forums, each one followed by those below it.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
 	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
 		rows := make(map[int64]ForumRow)
 		err = c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
@@ -74,7 +69,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 			return err
 		})
 		last := make(map[int64]int) // by parent: the index in list of its last child so far
-		for _, id := range access.Order {
+		for _, id := range a.Rights.Access.Order {
 			f, ok := rows[id]
 			if !ok {
 				continue
@@ -295,7 +290,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
+		return s.rights.NoteIn(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
 	})
 }
 
@@ -314,14 +309,14 @@ func checkTypeChange(c store.Conn, id int64, kind string) error {
 }
 
 // Differences lists the properties that differ in to.
-func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
+func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 	flood := func(n *int64) string {
 		if n == nil {
 			return ""
 		}
 		return kernel.Itoa(*n)
 	}
-	return posts.Differences([]posts.Difference{
+	return Differences([]Difference{
 		{What: "parent", From: kernel.Itoa(f.Parent), To: kernel.Itoa(to.Parent)},
 		{What: "type", From: f.Type, To: to.Type},
 		{What: "title", From: f.Title, To: to.Title},

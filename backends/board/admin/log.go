@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -63,7 +64,7 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	case q.Forum != 0 && a.MayAdminister():
 		forums = []any{q.Forum}
 	case !a.MayAdminister():
-		ids, err := s.posts.Moderated(ctx, a, q.Forum)
+		ids, err := posts.Moderated(a, q.Forum)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -30,10 +30,7 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
+	access := a.Rights.Access
 	n := access.Forums[forum]
 	if n == nil {
 		return nil, kernel.NotFound()

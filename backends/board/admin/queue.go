@@ -51,15 +51,11 @@ func (s *Service) QueuePage(
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{},
+			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(a, h.Thread, content.Marks{},
 				s.Moment()), Reason: h.Reason, Files: h.Files, Version: h.Version}
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err

@@ -37,11 +37,7 @@ type ReportEntry struct {
 func (s *Service) Reports(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []ReportedPost, next int64, err error) {
-	forums, err := s.posts.Moderated(ctx, a, forum)
-	if err != nil {
-		return nil, 0, err
-	}
-	access, err := s.rights.CurrentAccess(ctx)
+	forums, err := posts.Moderated(a, forum)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -58,7 +54,7 @@ func (s *Service) Reports(
 		}
 		kernel.SortBy(entries, func(e ReportEntry) int64 { return e.ID })
 		entries, next = store.CutAt(entries, limit, func(e ReportEntry) int64 { return e.ID })
-		list, err = s.byPost(c, access, a, entries)
+		list, err = s.byPost(c, a, entries)
 		return err
 	})
 	return list, next, err
@@ -66,7 +62,7 @@ func (s *Service) Reports(
 
 // byPost groups reports by their posts, in the order of the first report of each post.
 func (s *Service) byPost(
-	c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry,
+	c store.Conn, a *rights.Actor, entries []ReportEntry,
 ) (list []ReportedPost, err error) {
 	at, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
@@ -79,7 +75,7 @@ func (s *Service) byPost(
 			t, p, err := content.PostByID(c, a, e.post, "")
 			switch {
 			case err == nil:
-				post, thread := content.ViewPost(p), content.ViewThread(access, a, t, content.Marks{}, s.Moment())
+				post, thread := content.ViewPost(p), content.ViewThread(a, t, content.Marks{}, s.Moment())
 				item.Post, item.Thread = &post, &thread
 				if item.Author, err = recordOf(c, a, p.Author); err != nil {
 					return nil, err

@@ -52,7 +52,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	limit, forum := in.limit(), in.id("forumId")
 	after, given := c.R.URL.Query()["after"]
 	if given && after[0] == "" {
-		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
+		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this list, unchanged"))
 	}
 	if err := in.finish(); err != nil {
 		return nil, err

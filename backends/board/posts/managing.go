@@ -21,10 +21,6 @@ type ThreadChange struct {
 
 // Change makes a change to a thread: all of it, or nothing.
 func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return err
-	}
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, id, c.Lock())
 		if err != nil {
@@ -41,7 +37,7 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 		if err != nil {
 			return err
 		}
-		return s.change(c, a, access, f, target, t, change)
+		return s.change(c, a, f, target, t, change)
 	})
 }
 
@@ -90,7 +86,7 @@ func (s *Service) mayChange(
 
 // change makes a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
 func (s *Service) change(
-	c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange,
+	c store.Conn, a *rights.Actor, f, target *content.Forum, t *content.Thread, change ThreadChange,
 ) error {
 	if change.Title != nil {
 		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
@@ -106,7 +102,7 @@ func (s *Service) change(
 		id = *change.Prefix
 	}
 	if change.Prefix != nil || target != nil {
-		if err := checkPrefix(access, home, id); err != nil {
+		if err := checkPrefix(a, home, id); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(id), t.ID); err != nil {

@@ -72,10 +72,6 @@ func (s *Service) StartThread(
 	if err != nil {
 		return Posted{}, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return Posted{}, err
-	}
 	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
 		look, err := s.lookAtForum(c, a, forum)
 		if err != nil {
@@ -88,7 +84,7 @@ func (s *Service) StartThread(
 		if err := errors.Join(titleErr, body.err); err != nil {
 			return done, apierror.Join(titleErr, body.err)
 		}
-		if err := checkPrefix(access, f, request.Prefix); err != nil {
+		if err := checkPrefix(a, f, request.Prefix); err != nil {
 			return done, err
 		}
 		w, err := s.author(c, a, look, body)
@@ -205,11 +201,11 @@ func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread)
 }
 
 // checkPrefix returns an error if a forum does not offer a prefix, or if id is 0 although the forum requires one.
-func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
+func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 	switch {
 	case id == 0 && f.RequiresPrefix:
 		return kernel.Invalid("prefixId", "required", "threads in this forum need a prefix")
-	case id != 0 && !slices.ContainsFunc(access.Offered[f.ID], func(p rights.Prefix) bool { return p.ID == id }):
+	case id != 0 && !slices.ContainsFunc(a.Rights.Access.Offered[f.ID], func(p rights.Prefix) bool { return p.ID == id }):
 		return kernel.Invalid("prefixId", "unknown", "this forum does not offer that prefix")
 	}
 	return nil

@@ -64,10 +64,6 @@ func (s *Service) read(
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
 	page := new(Reading)
 	err = s.Read(ctx, func(c store.Conn) error {
 		*page = Reading{Page: number}
@@ -84,7 +80,7 @@ func (s *Service) read(
 			return err
 		}
 		now := s.Moment()
-		page.Thread, page.Forum = content.ViewThread(access, a, t, marks, now), s.viewForum(access, a, f)
+		page.Thread, page.Forum = content.ViewThread(a, t, marks, now), s.viewForum(a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.Forum), marks.Read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
 		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
@@ -234,17 +230,13 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 
 // Thread returns a thread that the actor sees.
 func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return view, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return err
 		}
 		marks, err := content.MarksOf(c, a, []*content.Thread{t})
-		view = content.ViewThread(access, a, t, marks, s.Moment())
+		view = content.ViewThread(a, t, marks, s.Moment())
 		return err
 	})
 	return view, err
@@ -344,16 +336,12 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 func (s *Service) place(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), pageSize int,
 ) (place Place, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return place, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		t, p, err := find(c)
 		if err != nil {
 			return err
 		}
-		place = Place{Thread: content.ViewThread(access, a, t, content.Marks{}, s.Moment()), Number: p.Number}
+		place = Place{Thread: content.ViewThread(a, t, content.Marks{}, s.Moment()), Number: p.Number}
 		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
 			return err
 		}
@@ -385,15 +373,11 @@ func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int6
 func (s *Service) Post(
 	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return view, info, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		at, err := placeOf(c, a, thread, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread,
+			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(a, at.thread,
 				content.Marks{}, now)
 		}
 		return err

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
@@ -208,7 +207,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	page := matrixPage{Forum: f, Only: only}
 	page.Groups.Add("0", "All groups", only == 0)
 	stored := make(map[int64]admin.Override)
-	var differing []posts.Difference
+	var differing []admin.Difference
 	for _, column := range columns {
 		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
@@ -251,10 +250,10 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 }
 
 // overrideDifferences lists where the form differs from the stored rights of a group.
-func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []posts.Difference) {
+func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []admin.Difference) {
 	for _, right := range admin.Rights() {
 		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {
-			list = append(list, posts.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
+			list = append(list, admin.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
 		}
 	}
 	return list

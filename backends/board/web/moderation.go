@@ -77,9 +77,6 @@ func listLink(path string, forum, after, focus int64) string {
 // listOf reads which part of a list is requested.
 func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
-	if err := c.Query.Err(); err != nil {
-		return l, 0, err
-	}
 	list, err := forums()
 	if err != nil {
 		return l, 0, err
