@@ -147,8 +147,7 @@ func checkNamesFilled(c store.Conn) error {
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
 	if err := s.Read(ctx, func(c store.Conn) (err error) {
-		state, err = kernel.StoredSetting(c,
-			SettingNames)
+		state, err = kernel.StoredSetting(c, SettingNames)
 		return err
 	}); err != nil || state == NamesAll {
 		return 0, err

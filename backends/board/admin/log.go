@@ -119,7 +119,6 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 }
 
 const logColumns = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u" +
-	" WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0)," +
-	" COALESCE((SELECT f.title FROM board_forums f" +
+	" WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0), COALESCE((SELECT f.title FROM board_forums f" +
 	" WHERE f.id = l.forum_id), ''), COALESCE(l.thread_id, 0), COALESCE(l.post_id, 0), l.detail, l.at" +
 	" FROM board_moderation_log l WHERE "

@@ -96,8 +96,7 @@ func (s *Service) FindMembers(
 // column.
 func membersByColumn(column string) string {
 	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
-		" < ? OR u.id < ?)" +
-		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
+		" < ? OR u.id < ?) ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
 }
 
 // place returns the value by which an order sorts the member.

@@ -61,9 +61,7 @@ func (s *Service) Reports(
 }
 
 // byPost groups reports by their posts, in the order of the first report of each post.
-func (s *Service) byPost(
-	c store.Conn, a *rights.Actor, entries []ReportEntry,
-) (list []ReportedPost, err error) {
+func (s *Service) byPost(c store.Conn, a *rights.Actor, entries []ReportEntry) (list []ReportedPost, err error) {
 	at, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
 		i, known := at[e.post]

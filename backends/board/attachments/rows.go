@@ -83,8 +83,7 @@ func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 // insert inserts the row of a file. removed is NULL, or when it was removed.
 func insert(c store.Conn, f *Attachment, removed any) error {
 	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width,"+
-		" height, created_at, removed_at, stripped)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
+		" height, created_at, removed_at, stripped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
 		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.Null(f.Width), kernel.Null(f.Height),
 		f.CreatedAt, removed).Scan(&f.ID)
 }

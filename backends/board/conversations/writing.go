@@ -213,8 +213,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		var blocks bool
 		err := c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
 			" FROM board_users u WHERE u.username_key = ?"+
-			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?)"+
-			" AND u.accepts_messages = 1"+
+			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND u.accepts_messages = 1"+
 			" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
 			a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &blocks)
 		switch {

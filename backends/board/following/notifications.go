@@ -132,8 +132,7 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 // toldOf is the condition for the unread notifications of a member about the posts of a thread up to a post, among
 // the newest ones. Its arguments are user, limit, thread and post.
 const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
-	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
-	" WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
+	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
 // Told reports whether a member has unread notifications about the posts of a thread up to a post, among the newest
 // ones.

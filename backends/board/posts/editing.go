@@ -137,8 +137,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	} else {
 		_, err = c.Exec("UPDATE board_posts"+
 			" SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason ="+
-			" ?, edit_count = edit_count + 1"+
-			" WHERE thread_id = ? AND id = ?",
+			" ?, edit_count = edit_count + 1 WHERE thread_id = ? AND id = ?",
 			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, storedReason, t.ID, p.ID)
 	}
 	if err != nil {

@@ -27,8 +27,7 @@ func (s *Service) insert(
 		return 0, err
 	}
 	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message,"+
-		" message_html, render_version, body_hash, created_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" message_html, render_version, body_hash, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, markup.Version, w.hash, w.now)
 	if err != nil {
 		return 0, err

@@ -57,9 +57,7 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 }
 
 // read reads a page of a thread by its number, or if that is 0 the posts after the id after.
-func (s *Service) read(
-	ctx context.Context, a *rights.Actor, id, number, after int64, limit int,
-) (*Reading, error) {
+func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after int64, limit int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
@@ -251,9 +249,7 @@ type Place struct {
 
 // PlaceOf returns the page on which a post is, if pages have pageSize posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post,
-		error,
-	) {
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		return content.PostByID(c, a, id, "")
 	}, pageSize)
 }

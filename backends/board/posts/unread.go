@@ -86,9 +86,7 @@ func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error
 	return nil
 }
 
-func (s *Service) otherUnread(
-	c store.Conn, a *rights.Actor, u *Unread, at Position, limit int,
-) error {
+func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, at Position, limit int) error {
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())
 	for range maxUnreadBatches {

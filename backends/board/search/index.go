@@ -165,8 +165,7 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 		begun := time.Now()
 		var state string
 		if err := s.Read(ctx, func(c store.Conn) (err error) {
-			state, err = kernel.StoredSetting(c,
-				SettingIndexed)
+			state, err = kernel.StoredSetting(c, SettingIndexed)
 			return err
 		}); err != nil || state == IndexedAll {
 			return done, err

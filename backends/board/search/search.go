@@ -152,8 +152,7 @@ func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err erro
 	}
 	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns +
 		" FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id" +
-		" JOIN board_threads t ON t.id = i.thread_id" +
-		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
+		" JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
 	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(content.Thread)
 		p, err := content.ScanPost(content.Tail{Row: r, More: []any{t}})
