@@ -246,7 +246,7 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	if err != nil {
 		return "", err
 	}
-	if active >= set.TokensMost {
+	if active >= set.MaxTokens {
 		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+
 			" valid tokens already; revoke one first")
 	}

@@ -114,7 +114,7 @@ func rowOf(f *content.Forum) ForumRow {
 	if f.MinWords > 1 {
 		r.MinWords = f.MinWords
 	}
-	if f.MaxWords < kernel.WordsMost {
+	if f.MaxWords < kernel.MaxWords {
 		r.MaxWords = f.MaxWords
 	}
 	return r
@@ -132,9 +132,9 @@ func (f *ForumSpec) check() error {
 		return kernel.Invalid("type", "unknown", "a forum is a category, a forum or a link")
 	case f.FloodSeconds != nil && (*f.FloodSeconds < 0 || *f.FloodSeconds > 86_400):
 		return kernel.Invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
-	case f.MinWords < 0 || f.MinWords > kernel.WordsMost:
+	case f.MinWords < 0 || f.MinWords > kernel.MaxWords:
 		return kernel.Invalid("min_words", "range", "a forum asks for 0 to 10000 words")
-	case f.MaxWords < 0 || f.MaxWords > kernel.WordsMost || f.MaxWords != 0 && f.MaxWords < f.MinWords:
+	case f.MaxWords < 0 || f.MaxWords > kernel.MaxWords || f.MaxWords != 0 && f.MaxWords < f.MinWords:
 		return kernel.Invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
 	}
 	if f.Type != "link" {
@@ -192,7 +192,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 	for n := int64(1); ; n++ {
 		try := base
 		if n > 1 {
-			try = base[:min(len(base), kernel.SlugMost-6)] + "-" + kernel.Itoa(n)
+			try = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)
 		}
 		var taken int
 		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {

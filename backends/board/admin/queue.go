@@ -134,11 +134,11 @@ type ForumCount struct {
 	ID    int64
 	Title string
 	Depth int64
-	Count int64 // CountMost means that many or more
+	Count int64 // MaxCount means that many or more
 }
 
-// CountMost is the number at which a count stops.
-const CountMost = 100
+// MaxCount is the number at which a count stops.
+const MaxCount = 100
 
 // QueueForums lists the forums in which the actor may approve posts, each with the number of held posts.
 func (s *Service) QueueForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
@@ -153,7 +153,7 @@ func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCou
 }
 
 // countForums lists the forums in which the actor may approve posts, each with the number that statement selects for
-// its id and CountMost.
+// its id and MaxCount.
 func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
 	forums, err := s.posts.Forums(ctx, a)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement st
 				continue
 			}
 			n := ForumCount{ID: f.ID, Title: f.Title, Depth: f.Depth}
-			if err := c.Row(statement, f.ID, CountMost).Scan(&n.Count); err != nil {
+			if err := c.Row(statement, f.ID, MaxCount).Scan(&n.Count); err != nil {
 				return list, err
 			}
 			list = append(list, n)

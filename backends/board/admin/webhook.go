@@ -113,7 +113,7 @@ func (s *Service) changeWebhook(
 // Deliveries lists the last deliveries of a webhook, newest first.
 func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) ([]webhook.Delivery, error) {
 	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]webhook.Delivery, error) {
-		return s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.PageMost))
+		return s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.MaxPage))
 	})
 }
 

@@ -221,7 +221,7 @@ func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
+	list, err := s.posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.MaxPage)
 	return envelope{each(list, viewRevision)}, err
 }
 

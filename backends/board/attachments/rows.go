@@ -126,8 +126,8 @@ func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 		f.Post).Scan(&count); err != nil {
 		return err
 	}
-	if count >= set.AttachmentsMost {
-		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.AttachmentsMost)+" files")
+	if count >= set.MaxAttachments {
+		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.MaxAttachments)+" files")
 	}
 	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?",
 		f.User, f.ID).Scan(&total); err != nil {

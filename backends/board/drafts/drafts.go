@@ -107,7 +107,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, er
 // title is deleted. The caller has checked that the actor sees the place.
 func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	d.Title, d.Recipients, d.Message = text.Normal(d.Title), text.Normal(d.Recipients), text.Lines(d.Message)
-	most := maxLonger * a.Rights.Settings.MessageMost
+	most := maxLonger * a.Rights.Settings.MaxMessage
 	switch {
 	case d.Title == "" && d.Message == "":
 		return s.Delete(ctx, a, d.Place)

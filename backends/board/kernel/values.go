@@ -100,5 +100,5 @@ func BadBody(field, reason, message string) error { return Objects.Refuse(field,
 // PurgeBatch is how many rows are deleted in one transaction. It is small because other writers wait meanwhile.
 const PurgeBatch = 500
 
-// PageMost is the maximum number of elements on a page of a list.
-const PageMost = 100
+// MaxPage is the maximum number of elements on a page of a list.
+const MaxPage = 100

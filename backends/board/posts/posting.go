@@ -378,7 +378,7 @@ func BodyHash(text string) string {
 // compose checks the number of words in a message against the limits of a forum, both as it was sent and after the
 // word filter, and takes the message over.
 func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
-	limit := min(f.MaxWords, set.WordsMost)
+	limit := min(f.MaxWords, set.MaxWords)
 	if err := kernel.CheckWords(body.given, f.MinWords, limit); err != nil {
 		return err
 	}

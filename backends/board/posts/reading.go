@@ -144,7 +144,7 @@ func (s *Service) viewPostFor(
 	_, deleteErr := mayDelete(a, f, t, p)
 	suspended := a.CheckSuspended(now) != nil
 	view.Edit = a.User != nil && editErr == nil && p.Visibility != rights.Deleted
-	view.Attach = view.Edit && a.Has(t.Forum, rights.AttachmentUpload) && a.Rights.Settings.AttachmentsMost > 0
+	view.Attach = view.Edit && a.Has(t.Forum, rights.AttachmentUpload) && a.Rights.Settings.MaxAttachments > 0
 	view.Delete = a.User != nil && deleteErr == nil && p.Visibility != rights.Deleted && !suspended
 	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.Visibility == rights.Deleted && !suspended
 	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.Visibility == rights.Unapproved && !suspended

@@ -44,7 +44,7 @@ type Tag struct {
 }
 
 // Slug returns the name in the form in which it is part of a URL.
-func (t Tag) Slug() string { return text.Slug(t.Name, kernel.SlugMost) }
+func (t Tag) Slug() string { return text.Slug(t.Name, kernel.MaxSlug) }
 
 func scan(r store.Row) (t Tag, err error) { return t, r.Scan(&t.ID, &t.Name) }
 

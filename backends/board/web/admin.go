@@ -125,7 +125,7 @@ func settingFields() (list []resource.Field[*call, boardSettings]) {
 	for i, setting := range kernel.AllSettings() {
 		f := resource.Field[*call, boardSettings]{
 			Name: setting.Name, Label: setting.Label, Help: setting.Hint,
-			Min: setting.Least, Max: setting.Most, Required: setting.Least > 0,
+			Min: setting.Min, Max: setting.Max, Required: setting.Min > 0,
 		}
 		if setting.Section != section {
 			section, f.Section = setting.Section, setting.Section

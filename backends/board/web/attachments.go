@@ -34,7 +34,7 @@ type attachmentsPage struct {
 	List    []attachments.Attachment
 	Accept  string
 	Largest int64 // bytes
-	Most    int64
+	Max     int64
 }
 
 func (c *call) attachmentsPage() (page attachmentsPage, err error) {
@@ -42,7 +42,7 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 		return page, err
 	}
 	set := c.actor.Settings()
-	page.Accept, page.Largest, page.Most = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.AttachmentsMost
+	page.Accept, page.Largest, page.Max = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.MaxAttachments
 	page.List, err = c.Posts.Attachments(c.Context(), c.actor, page.Thread.ID, page.Post.ID)
 	return page, err
 }
@@ -121,7 +121,7 @@ type enclosed struct {
 	Attach  bool
 	Accept  string
 	Largest int64 // bytes
-	Most    int64
+	Max     int64
 	Chosen  []string
 
 	form     *multipart.Form
@@ -132,8 +132,8 @@ type enclosed struct {
 func (c *call) enclosed(forum int64) enclosed {
 	set := c.actor.Settings()
 	return enclosed{
-		Attach: set.AttachmentsMost > 0 && c.actor.MayIn(forum, rights.AttachmentUpload),
-		Accept: strings.Join(blob.Extensions(), ","), Largest: set.AttachmentKiB << 10, Most: set.AttachmentsMost,
+		Attach: set.MaxAttachments > 0 && c.actor.MayIn(forum, rights.AttachmentUpload),
+		Accept: strings.Join(blob.Extensions(), ","), Largest: set.AttachmentKiB << 10, Max: set.MaxAttachments,
 	}
 }
 
@@ -146,7 +146,7 @@ func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	e.Attach = e.Attach && refusal == nil
 	limit := int64(pages.MaxForm)
 	if e.Attach {
-		limit = min(limit+e.Most*e.Largest, maxEnclosed)
+		limit = min(limit+e.Max*e.Largest, maxEnclosed)
 	}
 	if e.form, err = c.ReadFiles(limit, refusal); err != nil {
 		return err
@@ -162,8 +162,8 @@ func (c *call) receive(e *enclosed) error {
 	if e.form == nil {
 		return nil
 	}
-	if n := int64(len(e.form.File["file"])); n > e.Most {
-		return fileProblem(c.Language().Plural(e.Most, "A post has at most {n} file.", "A post has at most {n} files."))
+	if n := int64(len(e.form.File["file"])); n > e.Max {
+		return fileProblem(c.Language().Plural(e.Max, "A post has at most {n} file.", "A post has at most {n} files."))
 	}
 	for _, header := range e.form.File["file"] {
 		file, err := header.Open()

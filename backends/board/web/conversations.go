@@ -61,7 +61,7 @@ func (c *call) others(people []conversations.Person) []conversations.Person {
 type conversationForm struct {
 	Recipients  string // names, with commas between them
 	Title, Text string
-	Most        int    // recipients
+	Max         int    // recipients
 	Preview     string // HTML
 	Draft       *drafts.Draft
 }
@@ -70,7 +70,7 @@ type conversationForm struct {
 var newMessage = drafts.Place{Kind: drafts.Message}
 
 func (c *call) newConversation() error {
-	form := &conversationForm{Recipients: c.Query.Text("to"), Most: conversations.MaxRecipients}
+	form := &conversationForm{Recipients: c.Query.Text("to"), Max: conversations.MaxRecipients}
 	draft, err := c.Drafts.Of(c.Context(), c.actor, newMessage)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *call) newConversation() error {
 func (c *call) startConversation() (err error) {
 	form := &conversationForm{
 		Recipients: c.Form.Text("recipients"), Title: c.Form.Text("title"), Text: c.Form.Text("message"),
-		Most: conversations.MaxRecipients,
+		Max: conversations.MaxRecipients,
 	}
 	if c.Previews() {
 		form.Preview, err = c.Conversations.Preview(c.actor, form.Text)

@@ -84,8 +84,8 @@ func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, foc
 	l.Forums.Add("", c.T("All forums"), l.Forum == 0)
 	for _, f := range list {
 		label := f.Title
-		if f.Count == admin.CountMost {
-			label += " (" + c.T("{n} or more", "n", admin.CountMost) + ")"
+		if f.Count == admin.MaxCount {
+			label += " (" + c.T("{n} or more", "n", admin.MaxCount) + ")"
 		} else if f.Count > 0 {
 			label += " (" + itoa(f.Count) + ")"
 		}
