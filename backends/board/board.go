@@ -14,21 +14,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
-	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
-	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
-	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
-	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/mails"
-	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
-	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
-	"github.com/tollgate-gateway/tollgate/backends/board/tags"
-	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -39,20 +29,7 @@ const flushEvery = time.Minute
 // Server is a board: the services of its packages and the state that they share. The web pages and the API call the
 // same methods of these services.
 type Server struct {
-	Rights        *rights.Service
-	Attachments   *attachments.Service
-	Following     *following.Service
-	Search        *search.Service
-	Reactions     *reactions.Service
-	Posts         *posts.Service
-	Conversations *conversations.Service
-	Drafts        *drafts.Service
-	Accounts      *accounts.Service
-	Mails         *mails.Service
-	Admin         *admin.Service
-	Moderation    *moderation.Service
-	Warnings      *warnings.Service
-	Tags          *tags.Service
+	web.Services
 
 	seeds  *seed.Service
 	kernel *kernel.Server
