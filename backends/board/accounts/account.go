@@ -71,10 +71,7 @@ func (s *Service) SetLanguage(ctx context.Context, a *rights.Actor, tag string) 
 	if a.User == nil {
 		return kernel.NotFound()
 	}
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_users SET language = ? WHERE id = ?", tag, a.ID())
-		return err
-	})
+	return s.Exec(ctx, "UPDATE board_users SET language = ? WHERE id = ?", tag, a.ID())
 }
 
 // check returns the faults of all fields as one error.

@@ -220,10 +220,9 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 		if g.Kind != "custom" {
 			return kernel.Conflict("the group " + g.Name + " belongs to every board")
 		}
-		for _, table := range []string{"board_user_groups", "board_forum_overrides", "board_forum_moderators"} {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE group_id = ?", id); err != nil {
-				return err
-			}
+		if err := kernel.DeleteFrom(c, "group_id", id, "board_user_groups", "board_forum_overrides",
+			"board_forum_moderators"); err != nil {
+			return err
 		}
 		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err

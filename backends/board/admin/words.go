@@ -116,13 +116,11 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		for _, statement := range []string{
+		if err := kernel.ExecAll(c, []string{
 			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?",
 			"DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
-		} {
-			if _, err := c.Exec(statement, id); err != nil {
-				return err
-			}
+		}, id); err != nil {
+			return err
 		}
 		return s.rights.Note(c, a, "prefix.delete", kernel.Brief(label))
 	})

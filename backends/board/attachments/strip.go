@@ -92,12 +92,9 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 			}
 		}
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1"+
-			" WHERE sha256 = ? AND media_type = ? AND stripped = 0",
-			result.Hash, result.Size, kernel.Null(result.Width), kernel.Null(result.Height), f.Hash, f.MediaType)
-		return err
-	})
+	err = s.Exec(ctx, "UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1"+
+		" WHERE sha256 = ? AND media_type = ? AND stripped = 0",
+		result.Hash, result.Size, kernel.Null(result.Width), kernel.Null(result.Height), f.Hash, f.MediaType)
 	if err != nil {
 		return err
 	}

@@ -146,10 +146,7 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, at Place) error {
 	if d, err := s.Of(ctx, a, at); err != nil || d == nil { // most posts have none, and a write costs more
 		return err
 	}
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
-		return err
-	})
+	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
 }
 
 // Discard deletes the actor's draft in a row. The error is NotFound if there is none.

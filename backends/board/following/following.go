@@ -4,8 +4,6 @@ package following
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -110,10 +108,7 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscri
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return mode, err
+	return mode, kernel.OrNone(err)
 }
 
 // SubscribeForum subscribes the actor to a forum, so that it is notified of new threads there.

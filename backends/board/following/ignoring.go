@@ -86,8 +86,5 @@ func (s *Service) Ignore(ctx context.Context, a *rights.Actor, user int64) error
 
 // Unignore makes the actor ignore a member no more.
 func (s *Service) Unignore(ctx context.Context, a *rights.Actor, user int64) error {
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("DELETE FROM board_blocks WHERE user_id = ? AND blocked_id = ?", a.ID(), user)
-		return err
-	})
+	return s.Exec(ctx, "DELETE FROM board_blocks WHERE user_id = ? AND blocked_id = ?", a.ID(), user)
 }

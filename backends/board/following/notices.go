@@ -63,8 +63,5 @@ func (s *Service) Notices(ctx context.Context, a *rights.Actor) (bool, error) {
 
 // SetNotices sets whether the actor is notified of reactions and answers from now on.
 func (s *Service) SetNotices(ctx context.Context, a *rights.Actor, yes bool) error {
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(yes), a.ID())
-		return err
-	})
+	return s.Exec(ctx, "UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(yes), a.ID())
 }

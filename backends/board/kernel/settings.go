@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"cmp"
-	"database/sql"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -89,7 +87,8 @@ var SeedRules = DefaultSettings(Options{})
 // configuration.
 func DefaultSettings(o Options) Settings {
 	return Settings{
-		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true, Tags: TagsList,
+		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.",
+			Images: true, Tags: TagsList,
 		MinTitle: 3, MaxTitle: 120, MinMessage: 2, MaxMessage: 30_000, MaxWords: 5_000, DuplicateSeconds: 60,
 		EditGraceSeconds: 300,
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
@@ -387,10 +386,7 @@ func (s *Settings) FloodFor(posts int64) RateLimit {
 // StoredSetting returns a value of the table board_settings, or an empty string if it is not there.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return value, err
+	return value, OrNone(err)
 }
 
 // The names of some rows in the table board_settings.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -22,6 +23,34 @@ func OrNotFound(err error) error {
 		return NotFound()
 	}
 	return err
+}
+
+// OrNone returns nil for sql.ErrNoRows, and every other error as it is. It is for a row that need not be there.
+func OrNone(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// ExecAll runs statements in their order, each with the same arguments.
+func ExecAll(c store.Conn, statements []string, args ...any) error {
+	for _, statement := range statements {
+		if _, err := c.Exec(statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteFrom deletes the rows of tables in which a column has a value, in the order of the tables.
+func DeleteFrom(c store.Conn, column string, value any, tables ...string) error {
+	for _, table := range tables {
+		if _, err := c.Exec("DELETE FROM "+table+" WHERE "+column+" = ?", value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Null returns n for a column that is NULL instead of 0.

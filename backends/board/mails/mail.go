@@ -3,7 +3,6 @@ package mails
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -197,13 +196,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 			if t.Count > 0 {
 				forums[t.Forum] = true
 			}
-			switch {
-			case t.Count == 0:
-			case len(m.Threads) == mailThreads:
-				m.More++
-			default:
-				m.Threads = append(m.Threads, t)
-			}
+			m.add(t)
 		}
 		if len(forums) != 1 {
 			return nil
@@ -217,6 +210,17 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		m.Unsubscribe = s.UnsubscribeToken(m.User, m.Mode[0], 0)
 	}
 	return err
+}
+
+// add adds a thread to a mail, if it has new posts. Beyond mailThreads it only counts it.
+func (m *Mailing) add(t MailThread) {
+	switch {
+	case t.Count == 0:
+	case len(m.Threads) == mailThreads:
+		m.More++
+	default:
+		m.Threads = append(m.Threads, t)
+	}
 }
 
 // mailThread returns a thread with its new posts for a mail. Its Count is 0 if the member may not see the thread, no
@@ -250,7 +254,7 @@ func (s *Service) mailThread(
 	var read int64
 	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?",
 		a.ID(), t.ID).Scan(&read)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := kernel.OrNone(err); err != nil {
 		return m, err
 	}
 	unread := "p.id > ?"
@@ -385,7 +389,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 	if !ok || len(raw) != unsubscribeSize {
 		return u, kernel.NotFound()
 	}
-	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)), id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
+	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)),
+		id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
 	switch raw[8] {
 	case 't':
 		u.target = "thread"

@@ -35,15 +35,10 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 			err = in.read(c, a, " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0"+
 				" AND EXISTS (SELECT 1 FROM board_notifications n WHERE n.user_id = ? AND n.post_id = p.id AND n.kind = ?"+
 				" AND n.read_at IS NULL)", []any{t.ID, r.first, r.last, m.User, following.KindMention})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case in.Count == 0:
-			case len(m.Threads) == mailThreads:
-				m.More++
-			default:
-				m.Threads = append(m.Threads, in)
 			}
+			m.add(in)
 		}
 		return nil
 	})

@@ -120,6 +120,11 @@ func (p Position) Args() (at kernel.Moment, id int64) {
 	return p.At, p.ID
 }
 
+// newestFirst compares threads by the order of threadOrder.
+func newestFirst(x, y *content.Thread) int {
+	return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
+}
+
 // threads reads a page of the threads of a forum: those that everybody or a moderator sees, and the actor's own
 // held threads.
 func (s *Service) threads(
@@ -127,11 +132,6 @@ func (s *Service) threads(
 ) (page []*content.Thread, more bool, err error) {
 	at, id := after.Args()
 	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
-	collect := func(r store.Row) error {
-		t, err := content.ScanThread(r)
-		page = append(page, t)
-		return err
-	}
 	d := c.Dialect()
 	switch {
 	case own && a.User == nil:
@@ -142,15 +142,15 @@ func (s *Service) threads(
 		case "IN (0, 2)":
 			shows = "IN (0, 1, 2)"
 		}
-		err = c.All(threadsOfAuthor(shows).SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
+		page, err = store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(d), a.ID(), forum, at, id, limit+1)
 	default:
-		err = c.All(threadsOfForum(shows).SQL(d), []any{forum, at, id, limit + 1}, collect)
+		page, err = store.List(c, content.ScanThread, threadsOfForum(shows).SQL(d), forum, at, id, limit+1)
 	}
 	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
-		err = c.All(threadsOfAuthor("= 1").SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
-		slices.SortFunc(page, func(x, y *content.Thread) int {
-			return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
-		})
+		var held []*content.Thread
+		held, err = store.List(c, content.ScanThread, threadsOfAuthor("= 1").SQL(d), a.ID(), forum, at, id, limit+1)
+		page = append(page, held...)
+		slices.SortFunc(page, newestFirst)
 		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved in between
 	}
 	if err != nil {
@@ -185,14 +185,9 @@ func (s *Service) Posts(
 func (s *Service) posts(
 	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
 ) (page []*content.Post, more bool, err error) {
-	shows := a.Shows(t.Forum)
-	collect := func(r store.Row) error {
-		p, err := content.ScanPost(r)
-		page = append(page, p)
-		return err
-	}
-	d := c.Dialect()
-	if err := c.All(postsOfThread(shows).SQL(d), []any{t.ID, after, limit + 1}, collect); err != nil {
+	shows, d := a.Shows(t.Forum), c.Dialect()
+	page, err = store.List(c, content.ScanPost, postsOfThread(shows).SQL(d), t.ID, after, limit+1)
+	if err != nil {
 		return nil, false, err
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
@@ -295,9 +290,7 @@ func (s *Service) ThreadsBy(
 				return err
 			}
 			page = append(page, of...)
-			slices.SortFunc(page, func(x, y *content.Thread) int {
-				return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
-			})
+			slices.SortFunc(page, newestFirst)
 			page = page[:min(len(page), limit+1)]
 		}
 		page, more := store.Cut(page, limit)

@@ -186,17 +186,15 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
 	}
-	for _, statement := range []string{
+	if err := kernel.ExecAll(c, []string{
 		"UPDATE board_threads SET forum_id = ? WHERE id IN (SELECT thread_id FROM board_merged_threads WHERE into_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 		// for the moderators of the new forum
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-	} {
-		if _, err := c.Exec(statement, to, t.ID); err != nil {
-			return err
-		}
+	}, to, t.ID); err != nil {
+		return err
 	}
 	if t.Visibility == rights.Visible {
 		// Forums are updated in the order of their ids, and the authors' rows before theirs, so that moves and

@@ -3,7 +3,6 @@ package posts
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -297,7 +296,7 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 	if f.FloodSeconds.Valid { // a separate bucket: one post here may count for longer than elsewhere
 		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &own
 		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&own)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err := kernel.OrNone(err); err != nil {
 			return err
 		}
 	}

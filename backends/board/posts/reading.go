@@ -199,20 +199,16 @@ func heldBefore() content.Listing {
 // are no posts before it. It counts the posts that Posts lists, including the actor's own held ones.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
-	var ids []int64
-	collect := func(r store.Row) error {
-		var id int64
-		err := r.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}
-	if err := c.All(postsBefore(shows).SQL(c.Dialect()), []any{t.ID, before, n + 1}, collect); err != nil {
+	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, before, n+1)
+	if err != nil {
 		return nil, err
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
-		if err := c.All(heldBefore().SQL(c.Dialect()), []any{a.ID(), t.ID, before, n + 1}, collect); err != nil {
+		held, err := store.Column[int64](c, heldBefore().SQL(c.Dialect()), a.ID(), t.ID, before, n+1)
+		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, held...)
 		kernel.SortBy(ids, func(id int64) int64 { return -id })
 		ids = slices.Compact(ids) // approved in between
 	}

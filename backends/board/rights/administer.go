@@ -2,8 +2,6 @@ package rights
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -81,10 +79,7 @@ func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 		" JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ?"+
 		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, kernel.OrNone(err)
 }
 
 // Note writes a change of the board itself into the moderation log.

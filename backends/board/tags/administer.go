@@ -83,12 +83,10 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, id int64) error {
 }
 
 func (s *Service) remove(c store.Conn, a *rights.Actor, action string, t Tag, detail string) error {
-	for _, statement := range []string{
+	if err := kernel.ExecAll(c, []string{
 		"DELETE FROM board_thread_tags WHERE tag_id = ?", "DELETE FROM board_tags WHERE id = ?",
-	} {
-		if _, err := c.Exec(statement, t.ID); err != nil {
-			return err
-		}
+	}, t.ID); err != nil {
+		return err
 	}
 	return s.rights.Note(c, a, action, kernel.Brief(t.Name)+detail)
 }

@@ -244,11 +244,7 @@ func scan(r store.Row) (w Warning, err error) {
 }
 
 // of reads the newest warnings of a member.
-func of(c store.Conn, member int64) (list []Warning, err error) {
-	return list, c.All("SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
-		content.Limit(c.Dialect()), []any{member, kept}, func(r store.Row) error {
-		w, err := scan(r)
-		list = append(list, w)
-		return err
-	})
+func of(c store.Conn, member int64) ([]Warning, error) {
+	return store.List(c, scan, "SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
+		content.Limit(c.Dialect()), member, kept)
 }
