@@ -125,8 +125,8 @@ type turnOf struct{ thread, author int64 }
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {
-	return kernel.Value(store.InTurn(store.ReadCommitted(ctx), turn), s.Write, func(c store.Conn) (done Posted,
-		err error) {
+	ctx = store.InTurn(store.ReadCommitted(ctx), turn)
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Posted, err error) {
 		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
 			return done, kernel.Invalid(idempotency.Header, "idempotency_mismatch",

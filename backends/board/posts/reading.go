@@ -223,17 +223,16 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 }
 
 // Thread returns a thread that the actor sees.
-func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (content.ThreadInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.ThreadInfo, err error) {
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
-			return err
+			return view, err
 		}
 		marks, err := content.MarksOf(c, a, []*content.Thread{t})
 		view = content.ViewThread(a, t, marks, s.Moment())
-		return err
+		return view, err
 	})
-	return view, err
 }
 
 // Place is where a post is shown: on a page of its thread, or if Page is 0 on the part that begins after the post
@@ -327,23 +326,22 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 // place returns the place of the post that find returns.
 func (s *Service) place(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), pageSize int,
-) (place Place, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+) (Place, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (place Place, err error) {
 		t, p, err := find(c)
 		if err != nil {
-			return err
+			return place, err
 		}
 		place = Place{Thread: content.ViewThread(a, t, content.Marks{}, s.Moment()), Number: p.Number}
 		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
-			return err
+			return place, err
 		}
 		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start
 		}
-		return err
+		return place, err
 	})
-	return place, err
 }
 
 // PostInfo returns a post of a thread that the actor sees.

@@ -34,9 +34,7 @@ type forum struct {
 
 var forumForm = resource.Form[*call, forum]{
 	Path: "/admin/forums/{forumId}", New: "/admin/forums/new",
-	Head: resource.Head{
-		Title: "New forum", Tabs: adminTabs, Above: []resource.Target{{Label: "Forums", Path: "/admin/forums"}},
-	},
+	Head: formHead("New forum", "Forums", "/admin/forums"),
 	About: func(_ *call, f *forum, h *resource.Head) error {
 		if f.ID != 0 {
 			h.Title = "Edit " + f.Title
