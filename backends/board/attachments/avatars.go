@@ -114,8 +114,8 @@ func (s *Service) RemoveAvatar(ctx context.Context, a *rights.Actor) error {
 	})
 }
 
-// DropAvatar removes the picture of a member and returns whether there was one. The row stays, as it says when the
-// picture was set.
+// DropAvatar removes the picture of a member and reports whether there was one. It keeps the member's row, which says
+// when the picture was set.
 func DropAvatar(c store.Conn, member int64) (bool, error) {
 	n, err := c.Exec("UPDATE board_avatars SET sha256 = '', name = '' WHERE user_id = ? AND sha256 <> ''", member)
 	return n > 0, err

@@ -16,9 +16,10 @@ const KindMention = "mention"
 // MentionMode is the mode and the source, in the table board_mails, of mails about mentions.
 const MentionMode = "named"
 
-// Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It leaves
-// out the author, who may not see the post, who ignores the author, and whom it has notified of this post before. A
-// notification of the post that a follower has got becomes one of the mention. It is called after Notify.
+// Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It skips
+// the author, members who may not see the post or who ignore the author, and members whom it has notified of this post
+// before. A follower whom Notify has told of the post has one notification afterwards, that of the mention; so Mention
+// is called after Notify.
 func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, post int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -115,7 +116,7 @@ func SetMentionMails(c store.Conn, user int64, yes bool) error {
 	return err
 }
 
-// WishMentionMails sets it for the actor.
+// WishMentionMails sets whether the actor is mailed about posts that mention it from now on.
 func (s *Service) WishMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
 	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), yes) })
 }

@@ -26,7 +26,7 @@ type Query struct {
 // looked limits how many posts one page of Find looks at, where no index tells which ones match.
 const looked = 5000
 
-// moderates is the rights of which one lets a member choose posts of a forum.
+// moderates lists rights in a forum, each of which lets a member choose posts there.
 var moderates = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
 
 // Forums lists the forums whose posts the actor moderates. The error is Forbidden if there are none.
@@ -96,7 +96,7 @@ func (q Query) matches(item Item) bool {
 	return at >= q.From && (q.To == 0 || at < q.To) && (!q.Starts || item.Post.Number == 1)
 }
 
-// find lists a page of the posts of a member, or of all members.
+// find returns a page of the posts in forums that a query without words selects, and the After of the next page.
 func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, next int64, err error) {
 	before := q.After
 	if before == 0 {

@@ -206,7 +206,7 @@ func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Pos
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-// windowPassed reports whether that time is over without regard to the right to bypass it.
+// windowPassed works like windowClosed for an actor without the right to edit after that time.
 func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute

@@ -79,7 +79,8 @@ func (s *Service) insert(
 	return id, err
 }
 
-// insertID assigns a post its id. With atOnce its row is inserted at once, for rows that refer to it.
+// insertID returns the id of a new post and inserts its row of board_post_ids. With atOnce the row is there when
+// insertID returns, for rows that refer to it; otherwise it may be inserted later in the transaction.
 func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
 		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"

@@ -181,7 +181,8 @@ func (s *Service) Posts(
 	return list, more, err
 }
 
-// posts reads a page of a thread in the same way.
+// posts reads a page of the posts of a thread that the actor sees, beginning after the post with the id after. more
+// reports whether there is another page.
 func (s *Service) posts(
 	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
 ) (page []*content.Post, more bool, err error) {

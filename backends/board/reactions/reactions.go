@@ -29,8 +29,8 @@ func EveryListing() map[string]content.Listing {
 	return map[string]content.Listing{"who reacted": reactors(), "bookmarks": bookmarks()}
 }
 
-// May returns an error if the actor may not react to a post that it sees: to its own posts, and to those that do
-// not yet or no longer appear.
+// May returns an error if the actor may not react to a post that it sees. Nobody reacts to an own post, nor to a post
+// that is held or deleted.
 func May(a *rights.Actor, t *content.Thread, p *content.Post, now kernel.Moment) error {
 	switch {
 	case a.User == nil:

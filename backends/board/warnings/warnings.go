@@ -85,7 +85,8 @@ func (s *Service) MayWarn(c store.Conn, a *rights.Actor, t *content.Thread, p *c
 	return nil
 }
 
-// Warn warns the author of a post, notifies the member, and applies what the settings say of so many points.
+// Warn warns the author of a post and notifies the member. If the member has as many points then as the settings name,
+// it also holds the member's posts or suspends the member.
 func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w Warning, err error) {
 	reason, err := kernel.CheckReason(request.Reason)
 	switch {

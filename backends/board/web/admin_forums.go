@@ -179,7 +179,7 @@ type matrixCell struct {
 	Inherited    bool   // whether the group would have the right by inheritance
 }
 
-// matrixField returns the name of the form field of a cell.
+// matrixField returns the name of the field for a right of a group in the form with the rights of all groups.
 func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
 
 func (c *call) matrix() error {
