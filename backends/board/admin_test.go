@@ -452,7 +452,7 @@ func TestSettings(t *testing.T) {
 		} {
 			refused(t, what, set(values...), 422, "")
 		}
-		if got, err := b.Rights.Settings(ctx); err != nil || got.TitleMost != 120 || got.HoldFirst != 1 {
+		if got, err := b.Rights.Settings(ctx); err != nil || got.MaxTitle != 120 || got.HoldFirst != 1 {
 			t.Errorf("after refusals: %+v %v", got, err)
 		}
 		if n := s.number("SELECT count(*) FROM board_moderation_log WHERE action = 'settings.change'"); n != 0 {

@@ -14,21 +14,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
-	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
-	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
-	"github.com/tollgate-gateway/tollgate/backends/board/drafts"
-	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/mails"
-	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
-	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
-	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
-	"github.com/tollgate-gateway/tollgate/backends/board/tags"
-	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
+	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -39,20 +29,7 @@ const flushEvery = time.Minute
 // Server is a board: the services of its packages and the state that they share. The web pages and the API call the
 // same methods of these services.
 type Server struct {
-	Rights        *rights.Service
-	Attachments   *attachments.Service
-	Following     *following.Service
-	Search        *search.Service
-	Reactions     *reactions.Service
-	Posts         *posts.Service
-	Conversations *conversations.Service
-	Drafts        *drafts.Service
-	Accounts      *accounts.Service
-	Mails         *mails.Service
-	Admin         *admin.Service
-	Moderation    *moderation.Service
-	Warnings      *warnings.Service
-	Tags          *tags.Service
+	web.Services
 
 	seeds  *seed.Service
 	kernel *kernel.Server
@@ -106,14 +83,10 @@ func (s *Server) Ready(ctx context.Context) error {
 // background returns the runner of the background work that each process does for itself.
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
-		{Name: "flush", Every: flushEvery, Wake: s.Posts.ViewsFull(), Run: func(ctx context.Context) (int,
-			error,
-		) {
+		{Name: "flush", Every: flushEvery, Wake: s.shared.views.Full, Run: func(ctx context.Context) (int, error) {
 			return 0, s.Flush(ctx)
 		}},
-		{Name: "words", Every: flushEvery, Wake: s.Search.WordsReady(), Run: func(ctx context.Context) (int,
-			error,
-		) {
+		{Name: "words", Every: flushEvery, Wake: s.shared.words.Ready, Run: func(ctx context.Context) (int, error) {
 			return 0, s.Search.FoldWords(ctx)
 		}},
 	}})
@@ -134,7 +107,7 @@ func (s *Server) Close() {
 	if err := s.Flush(ctx); err != nil {
 		s.kernel.Logger.Warn("views not written", zap.Error(err))
 	}
-	s.Accounts.CloseTokens()
+	s.shared.tokens.Close()
 }
 
 // Flush writes what was counted in memory: the views of threads, the uses of API tokens, and what administrators have
@@ -146,7 +119,7 @@ func (s *Server) Flush(ctx context.Context) error {
 		return err
 	}
 	defer s.shared.flushes.Release(1)
-	views, uses, looks := s.Posts.TakeViews(), s.Accounts.TakeUses(), s.shared.looks.Take()
+	views, uses, looks := s.shared.views.Take(), s.shared.tokens.Take(), s.shared.looks.Take()
 	if len(views)+len(uses)+len(looks) == 0 {
 		return nil
 	}
@@ -160,7 +133,7 @@ func (s *Server) Flush(ctx context.Context) error {
 		return rights.WriteLooks(c, looks)
 	})
 	if err != nil {
-		s.Posts.ReturnViews(views)
+		s.shared.views.GiveBack(views)
 		s.shared.looks.GiveBack(looks)
 	}
 	return err

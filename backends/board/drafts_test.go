@@ -63,7 +63,7 @@ func TestDrafts(t *testing.T) {
 			t.Errorf("%d drafts are left, want 1", n)
 		}
 
-		most := s.actor("bob").Settings().MessageMost
+		most := s.actor("bob").Settings().MaxMessage
 		refused(t, "a very long draft", all.Save(ctx, bob, drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*most+1))}), 422, "too_long")
 		save(drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*most))})
 		for n := range drafts.MaxEach - 2 {

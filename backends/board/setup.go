@@ -87,21 +87,19 @@ func (s *Server) Init(ctx context.Context, name, email string) (once string, err
 	if err != nil {
 		return "", err
 	}
-	err = s.kernel.Write(ctx, func(c store.Conn) error {
-		once = ""
+	return kernel.Value(ctx, s.kernel.Write, func(c store.Conn) (once string, err error) {
 		var admins int
-		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id" +
+		err = c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id" +
 			" WHERE g.name = 'administrators'").Scan(&admins)
 		if err != nil || admins > 0 {
-			return err
+			return once, err
 		}
 		once = generated
-		return accounts.AddUser(c, accounts.NewUser{
+		return once, accounts.AddUser(c, accounts.NewUser{
 			Name: name, Email: address, Password: hash,
 			Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment(),
 		})
 	})
-	return once, err
 }
 
 // Seed loads a fixture into the board, which is set up first if its database is empty. See seed.Service.LoadFixture

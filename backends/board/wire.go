@@ -66,26 +66,21 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Posts = posts.New(k, posts.Options{
 		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Views: common.views,
 	})
-	s.Moderation = moderation.New(k, moderation.Options{Rights: s.Rights, Search: s.Search, Posts: s.Posts})
+	s.Moderation = moderation.New(k, s.Rights, s.Search, s.Posts)
 	s.Warnings = warnings.New(k, s.Rights)
 	s.Tags = tags.New(k, s.Rights, s.Posts)
 	s.Conversations = conversations.New(k, s.Rights)
 	s.Drafts = drafts.New(k)
-	s.Accounts = accounts.New(k, accounts.Options{Rights: s.Rights, Tokens: common.tokens})
+	s.Accounts = accounts.New(k, s.Rights, common.tokens)
 	s.Mails = mails.New(k, s.Rights)
-	s.Admin = admin.New(k, admin.Options{Rights: s.Rights, Posts: s.Posts, Accounts: s.Accounts})
+	s.Admin = admin.New(k, s.Rights, s.Posts, s.Accounts)
 	s.seeds = seed.New(k, s.Accounts, s.Attachments)
 	return s
 }
 
 // Pages returns the handler of the web pages of the board.
 func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
-	return web.New(s.kernel, web.Rooms{
-		Rights: s.Rights, Attachments: s.Attachments, Following: s.Following, Search: s.Search, Posts: s.Posts,
-		Accounts: s.Accounts, Mails: s.Mails, Admin: s.Admin, Moderation: s.Moderation,
-		Reactions: s.Reactions, Warnings: s.Warnings, Tags: s.Tags, Conversations: s.Conversations,
-		Drafts: s.Drafts, Ready: s.Ready,
-	}, options, logger)
+	return web.New(s.kernel, &s.Services, s.Ready, options, logger)
 }
 
 // Work returns what the jobs of the board need (see jobs.List), with webhooks delivered by webhooks and mails sent by

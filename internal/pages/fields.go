@@ -15,7 +15,7 @@ import (
 const maxNumbers = 3000
 
 // Fields holds the fields of a form, or the parameters of a URL. Err reports the first one that could not be read as
-// asked for; callers that read numbers check it before they use them.
+// asked for. Callers that read numbers of a form check it before they use them; Call.Show does so for the parameters.
 type Fields struct {
 	values url.Values
 	err    error

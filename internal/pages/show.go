@@ -109,8 +109,17 @@ func (v *View) Note(field string) Note { return Note{field, v.Problem(field)} }
 // Note is the problem of a field.
 type Note struct{ Field, Text string }
 
-// Show shows a page: the template with that name, with a title and its data.
+// Show shows a page: the template with that name, with a title and its data. It returns the error of Query instead if
+// a parameter of the address was malformed.
 func (c *Call) Show(name, title string, data any) error {
+	return c.ThenShow(nil, name, title, data)
+}
+
+// ThenShow works like Show if err is nil, and returns err otherwise.
+func (c *Call) ThenShow(err error, name, title string, data any) error {
+	if err = cmp.Or(c.Query.Err(), err); err != nil {
+		return err
+	}
 	return c.show(http.StatusOK, name, title, data, nil)
 }
 

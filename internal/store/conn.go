@@ -118,6 +118,11 @@ func List[T any](c Conn, scan func(r Row) (T, error), query string, args ...any)
 	return list, nil
 }
 
+// Column returns the values of a query with one column, or nil if there are no rows. The query should have a LIMIT.
+func Column[T any](c Conn, query string, args ...any) ([]T, error) {
+	return List(c, func(r Row) (value T, err error) { return value, r.Scan(&value) }, query, args...)
+}
+
 // Prepare prepares a statement that runs many times. The caller closes it.
 func (c Conn) Prepare(query string) (*sql.Stmt, error) {
 	return c.q.PrepareContext(c.ctx, c.db.Rebind(query))

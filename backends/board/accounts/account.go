@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -70,10 +71,7 @@ func (s *Service) SetLanguage(ctx context.Context, a *rights.Actor, tag string) 
 	if a.User == nil {
 		return kernel.NotFound()
 	}
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_users SET language = ? WHERE id = ?", tag, a.ID())
-		return err
-	})
+	return s.Exec(ctx, "UPDATE board_users SET language = ? WHERE id = ?", tag, a.ID())
 }
 
 // check returns the faults of all fields as one error.
@@ -114,21 +112,19 @@ func (s *Service) SetPassword(
 	if err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (cookie string, err error) {
 		if err := p.holds(c); err != nil {
-			return kernel.FieldOf(err, "current")
+			return cookie, kernel.FieldOf(err, "current")
 		}
 		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?",
 			hash, a.ID()); err != nil {
-			return err
+			return cookie, err
 		}
 		if err := EndSessions(c, a.ID()); err != nil {
-			return err
+			return cookie, err
 		}
-		cookie, err = sessions.Begin(c, a.ID(), s.Now())
-		return err
+		return sessions.Begin(c, a.ID(), s.Now())
 	})
-	return cookie, err
 }
 
 // TokenInfo describes a token of a member, without its secret.
@@ -140,22 +136,18 @@ type TokenInfo struct {
 }
 
 // OwnTokens lists the tokens of the actor that are still valid, newest first, at most 100.
-func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) (list []TokenInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0)"+
+func (s *Service) OwnTokens(ctx context.Context, a *rights.Actor) ([]TokenInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]TokenInfo, error) {
+		return store.List(c, func(r store.Row) (t TokenInfo, err error) {
+			var scopes string
+			err = r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
+			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+			return t, err
+		}, "SELECT id, name, lookup, scopes, created_at, COALESCE(expires_at, 0), COALESCE(last_used_at, 0)"+
 			" FROM board_api_tokens"+
 			" WHERE user_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT 100",
-			[]any{a.ID(), s.Moment()}, func(r store.Row) error {
-				var t TokenInfo
-				var scopes string
-				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt)
-				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-				list = append(list, t)
-				return err
-			})
+			a.ID(), s.Moment())
 	})
-	return list, err
 }
 
 // IssueOwnToken creates a token for the actor, who must give the password again, and returns its text, which is not
@@ -174,16 +166,15 @@ func (s *Service) IssueOwnToken(
 	if err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (token string, err error) {
 		if err := p.holds(c); err != nil {
-			return err
+			return token, err
 		}
 		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
-			return err
+			return token, err
 		}
-		return s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
+		return token, s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
 	})
-	return token, err
 }
 
 // RevokeOwnToken revokes a token of the actor.
@@ -197,4 +188,21 @@ func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64)
 		return err
 	}
 	return s.RevokeToken(ctx, lookup)
+}
+
+// Profile returns a member in the form that others may see. The post count has only posts that the actor could read.
+// The error is NotFound for members who were deleted or never let in, and for other members if the actor may not see
+// profiles.
+func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (*rights.User, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (u *rights.User, err error) {
+		if u, err = rights.LoadUser(c, id); err != nil {
+			return u, err
+		}
+		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(rights.ProfileView) &&
+			a.ID() != id {
+			return u, kernel.NotFound()
+		}
+		u.PostCount, err = content.PostsSeen(c, a, id)
+		return u, err
+	})
 }

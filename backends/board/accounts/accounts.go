@@ -14,14 +14,7 @@ type Service struct {
 	tokens *Tokens
 }
 
-// Options are the parts of a board that a Service uses. All are required.
-type Options struct {
-	Rights *rights.Service
-	// Tokens is shared by all servers of one board.
-	Tokens *Tokens
-}
-
-// New returns the accounts of a board.
-func New(board *kernel.Server, o Options) *Service {
-	return &Service{Server: board, rights: o.Rights, tokens: o.Tokens}
+// New returns the accounts of a board. All servers of one board share tokens.
+func New(board *kernel.Server, actors *rights.Service, tokens *Tokens) *Service {
+	return &Service{Server: board, rights: actors, tokens: tokens}
 }

@@ -41,13 +41,11 @@ func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning strin
 	if err != nil {
 		return nil, err
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]string, error) {
 		// Keys are compared by their bytes, so the names with one beginning form one range.
-		names, err = store.List(c, func(r store.Row) (name string, err error) { return name, r.Scan(&name) },
+		return store.List(c, func(r store.Row) (name string, err error) { return name, r.Scan(&name) },
 			"SELECT w.username FROM (SELECT username, username_key, state FROM board_users WHERE username_key >= ?"+
 				" AND username_key < ? ORDER BY username_key LIMIT ?) w WHERE w.state = 'active' ORDER BY w.username_key LIMIT ?",
 			key, key+"\U0010FFFF", namesRead, maxCompleted)
-		return err
 	})
-	return names, err
 }

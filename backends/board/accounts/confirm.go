@@ -23,12 +23,11 @@ type MailAddress struct {
 }
 
 // MailAddress returns the mail address of the actor.
-func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (m MailAddress, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?",
+func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (MailAddress, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (m MailAddress, err error) {
+		return m, kernel.OrNotFound(c.Row("SELECT email, email_confirmed, email_asked FROM board_users WHERE id = ?",
 			a.ID()).Scan(&m.Now, &m.Confirmed, &m.Asked))
 	})
-	return m, err
 }
 
 // queueConfirm queues a mail with a link that confirms a new address of a member. If another member has that address,

@@ -71,21 +71,19 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		}
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (cookie string, err error) {
 		if err := p.holds(c); err != nil {
-			return err
+			return cookie, err
 		}
 		if err := sessions.End(c, former); err != nil {
-			return err
+			return cookie, err
 		}
 		now := s.Now()
 		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), user.ID); err != nil {
-			return err
+			return cookie, err
 		}
-		cookie, err = sessions.Begin(c, user.ID, now)
-		return err
+		return sessions.Begin(c, user.ID, now)
 	})
-	return cookie, err
 }
 
 // Confirm checks the password of the actor again and records in the session n that it was given.

@@ -147,8 +147,7 @@ func checkNamesFilled(c store.Conn) error {
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	var state string
 	if err := s.Read(ctx, func(c store.Conn) (err error) {
-		state, err = kernel.StoredSetting(c,
-			SettingNames)
+		state, err = kernel.StoredSetting(c, SettingNames)
 		return err
 	}); err != nil || state == NamesAll {
 		return 0, err
@@ -196,13 +195,10 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 		return nil, kernel.Wrap("the setting "+SettingNames, err)
 	}
 	// A deleted member who was never let in has no name any more: the key begins with @.
-	err = c.All("SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?",
-		[]any{last, NamesBatch}, func(r store.Row) error {
-			var m namedMember
-			err := r.Scan(&m.id, &m.name)
-			batch = append(batch, m)
-			return err
-		})
+	batch, err = store.List(c, func(r store.Row) (m namedMember, err error) {
+		return m, r.Scan(&m.id, &m.name)
+	}, "SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", last,
+		NamesBatch)
 	next := NamesAll
 	for i := range batch {
 		if err == nil {

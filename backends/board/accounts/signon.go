@@ -194,8 +194,7 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 	for _, name := range managed {
 		g := managedGroup{name: name}
 		err := c.Row("SELECT g.id, (g.allow_mask & ?) <> 0, EXISTS (SELECT 1 FROM board_user_groups m"+
-			" WHERE m.group_id = g.id AND m.user_id = ?)"+
-			" FROM board_groups g WHERE g.name = ? AND g.kind <> 'guest'",
+			" WHERE m.group_id = g.id AND m.user_id = ?) FROM board_groups g WHERE g.name = ? AND g.kind <> 'guest'",
 			int64(rights.AdminAccess), user, name).Scan(&g.id, &g.administer, &g.member)
 		if errors.Is(err, sql.ErrNoRows) {
 			s.Logger.Warn("single sign-on names a group that the board does not have", zap.String("group", name))

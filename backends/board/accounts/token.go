@@ -76,6 +76,9 @@ func (t *Tokens) forget(lookups ...string) {
 	}
 }
 
+// Close closes the cache.
+func (t *Tokens) Close() { t.known.Close() }
+
 // touch records that a token was used. If too many uses are recorded already, other tokens are left out.
 func (t *Tokens) touch(id int64, now kernel.Moment) {
 	t.mu.Lock()
@@ -88,8 +91,8 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	}
 }
 
-// taken returns the recorded uses, by the ids of tokens, and resets them.
-func (t *Tokens) taken() map[int64]kernel.Moment {
+// Take returns when tokens were last used, by their ids, and resets it. The caller writes it with WriteUses.
+func (t *Tokens) Take() map[int64]kernel.Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	used := t.used
@@ -160,9 +163,8 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 }
 
 // loadToken reads a token that is not revoked from the database. If there is none, the token of the result is nil.
-func (s *Service) loadToken(ctx context.Context, lookup string) (k cachedToken, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		k = cachedToken{}
+func (s *Service) loadToken(ctx context.Context, lookup string) (cachedToken, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (k cachedToken, err error) {
 		token := new(rights.Token)
 		var hash, scopes string
 		user, err := rights.ScanUser(c.Row("SELECT "+
@@ -171,23 +173,22 @@ func (s *Service) loadToken(ctx context.Context, lookup string) (k cachedToken, 
 			lookup),
 			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+			return k, nil
 		}
 		if err != nil {
-			return err
+			return k, err
 		}
 		raw, err := hex.DecodeString(hash)
 		if err != nil || len(raw) != sha256.Size {
-			return errors.New("a token's hash in the database is broken")
+			return k, errors.New("a token's hash in the database is broken")
 		}
 		if err := rights.LoadGroups(c, user); err != nil {
-			return err
+			return k, err
 		}
 		token.Scopes = rights.ScopesOf(strings.Fields(scopes))
 		k.token, k.user, k.hash = token, user, [sha256.Size]byte(raw)
-		return nil
+		return k, nil
 	})
-	return k, err
 }
 
 // TokenRequest describes a token to be created.
@@ -203,11 +204,9 @@ func (s *Service) IssueToken(ctx context.Context, r TokenRequest) (token string,
 	if err := CheckToken(r); err != nil {
 		return "", err
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
-		token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes))
-		return err
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (string, error) {
+		return s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes))
 	})
-	return token, err
 }
 
 // CheckToken returns an error of Invalid if the scopes, the name or the lifetime of a requested token are not
@@ -247,7 +246,7 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	if err != nil {
 		return "", err
 	}
-	if active >= set.TokensMost {
+	if active >= set.MaxTokens {
 		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+
 			" valid tokens already; revoke one first")
 	}
@@ -298,9 +297,6 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 	return err
 }
 
-// TakeUses returns when tokens were last used, by their ids, and resets it. The caller writes it with WriteUses.
-func (s *Service) TakeUses() map[int64]kernel.Moment { return s.tokens.taken() }
-
 // WriteUses writes when tokens were last used.
 func WriteUses(c store.Conn, uses map[int64]kernel.Moment) error {
 	for _, token := range slices.Sorted(maps.Keys(uses)) {
@@ -313,6 +309,3 @@ func WriteUses(c store.Conn, uses map[int64]kernel.Moment) error {
 
 // ForgetTokens removes tokens from the cache, so that they are read from the database again.
 func (s *Service) ForgetTokens(lookups ...string) { s.tokens.forget(lookups...) }
-
-// CloseTokens closes the cache of tokens, for all servers of the board.
-func (s *Service) CloseTokens() { s.tokens.known.Close() }

@@ -19,14 +19,7 @@ type Service struct {
 	accounts *accounts.Service
 }
 
-// Options are the parts of a board that a Service uses. All are required.
-type Options struct {
-	Rights   *rights.Service
-	Posts    *posts.Service
-	Accounts *accounts.Service
-}
-
 // New returns the administration of a board.
-func New(board *kernel.Server, o Options) *Service {
-	return &Service{Server: board, rights: o.Rights, posts: o.Posts, accounts: o.Accounts}
+func New(board *kernel.Server, actors *rights.Service, writing *posts.Service, members *accounts.Service) *Service {
+	return &Service{Server: board, rights: actors, posts: writing, accounts: members}
 }

@@ -56,14 +56,8 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 		if err != nil {
 			return err
 		}
-		var siblings []int64
-		err = c.All("SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id",
-			[]any{f.Parent}, func(r store.Row) error {
-				var sibling int64
-				err := r.Scan(&sibling)
-				siblings = append(siblings, sibling)
-				return err
-			})
+		siblings, err := store.Column[int64](c,
+			"SELECT id FROM board_forums WHERE COALESCE(parent_id, 0) = ? ORDER BY position, id", f.Parent)
 		if err != nil {
 			return err
 		}
@@ -99,13 +93,11 @@ func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) er
 		case children:
 			return kernel.Conflict("there are forums below this one: move or delete them first")
 		}
-		for _, table := range []string{
+		if err := kernel.DeleteFrom(c, "forum_id", id,
 			"board_forum_overrides", "board_forum_moderators", "board_prefix_forums",
 			"board_forum_reads", "board_member_posts",
-		} {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE forum_id = ?", id); err != nil {
-				return err
-			}
+		); err != nil {
+			return err
 		}
 		if _, err := c.Exec("DELETE FROM board_subscriptions WHERE target = 'forum' AND target_id = ?", id); err != nil {
 			return err

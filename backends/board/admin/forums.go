@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -62,20 +61,15 @@ type ForumRow struct {
 
 // ForumTree lists all forums, each one followed by those below it.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
 		rows := make(map[int64]ForumRow)
-		err := c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
+		err = c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
 			rows[f.ID] = rowOf(f)
 			return err
 		})
-		list = nil
 		last := make(map[int64]int) // by parent: the index in list of its last child so far
-		for _, id := range access.Order {
+		for _, id := range a.Rights.Access.Order {
 			f, ok := rows[id]
 			if !ok {
 				continue
@@ -88,21 +82,19 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 			last[f.Parent] = len(list)
 			list = append(list, f)
 		}
-		return err
+		return list, err
 	})
-	return list, err
 }
 
 // ForumByID returns a forum as administrators see it.
-func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (f ForumRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (ForumRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
 		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
 		}
-		return err
+		return f, err
 	})
-	return f, err
 }
 
 // rowOf returns a forum as administrators see it. Bounds of words that restrict nothing become 0.
@@ -122,7 +114,7 @@ func rowOf(f *content.Forum) ForumRow {
 	if f.MinWords > 1 {
 		r.MinWords = f.MinWords
 	}
-	if f.MaxWords < kernel.WordsMost {
+	if f.MaxWords < kernel.MaxWords {
 		r.MaxWords = f.MaxWords
 	}
 	return r
@@ -140,9 +132,9 @@ func (f *ForumSpec) check() error {
 		return kernel.Invalid("type", "unknown", "a forum is a category, a forum or a link")
 	case f.FloodSeconds != nil && (*f.FloodSeconds < 0 || *f.FloodSeconds > 86_400):
 		return kernel.Invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
-	case f.MinWords < 0 || f.MinWords > kernel.WordsMost:
+	case f.MinWords < 0 || f.MinWords > kernel.MaxWords:
 		return kernel.Invalid("min_words", "range", "a forum asks for 0 to 10000 words")
-	case f.MaxWords < 0 || f.MaxWords > kernel.WordsMost || f.MaxWords != 0 && f.MaxWords < f.MinWords:
+	case f.MaxWords < 0 || f.MaxWords > kernel.MaxWords || f.MaxWords != 0 && f.MaxWords < f.MinWords:
 		return kernel.Invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
 	}
 	if f.Type != "link" {
@@ -200,7 +192,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 	for n := int64(1); ; n++ {
 		try := base
 		if n > 1 {
-			try = base[:min(len(base), kernel.SlugMost-6)] + "-" + kernel.Itoa(n)
+			try = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)
 		}
 		var taken int
 		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
@@ -212,32 +204,31 @@ func forumSlug(c store.Conn, title string) (string, error) {
 // CreateForum adds a forum behind the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
-			return err
+			return id, err
 		}
 		switch {
 		case invalidSpec != nil:
-			return invalidSpec
+			return id, invalidSpec
 		case count >= maxForums:
-			return kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
+			return id, kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
 		}
 		if err := spec.checkParent(c, 0); err != nil {
-			return err
+			return id, err
 		}
 		name, err := forumSlug(c, spec.Title)
 		if err != nil {
-			return err
+			return id, err
 		}
 		f := spec.forum()
 		f.Slug = name
 		if id, err = content.AddForum(c, f); err != nil {
-			return err
+			return id, err
 		}
-		return s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+		return id, s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
 	})
-	return id, err
 }
 
 // forum returns a row of the database with these properties.
@@ -299,7 +290,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "forum.edit", id, posts.InLog(before.Differences(&spec)))
+		return s.rights.NoteIn(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
 	})
 }
 
@@ -318,14 +309,14 @@ func checkTypeChange(c store.Conn, id int64, kind string) error {
 }
 
 // Differences lists the properties that differ in to.
-func (f *ForumSpec) Differences(to *ForumSpec) []posts.Difference {
+func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 	flood := func(n *int64) string {
 		if n == nil {
 			return ""
 		}
 		return kernel.Itoa(*n)
 	}
-	return posts.Differences([]posts.Difference{
+	return Differences([]Difference{
 		{What: "parent", From: kernel.Itoa(f.Parent), To: kernel.Itoa(to.Parent)},
 		{What: "type", From: f.Type, To: to.Type},
 		{What: "title", From: f.Title, To: to.Title},

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -34,26 +33,26 @@ type GroupSpec struct {
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
 // Differences lists the properties that differ in to, each right and restriction by itself.
-func (g *GroupSpec) Differences(to *GroupSpec) []posts.Difference {
-	list := make([]posts.Difference, 0, 3+len(Rights())+len(Restrictions()))
+func (g *GroupSpec) Differences(to *GroupSpec) []Difference {
+	list := make([]Difference, 0, 3+len(Rights())+len(Restrictions()))
 	list = append(list,
-		posts.Difference{What: "name", From: g.Name, To: to.Name},
-		posts.Difference{What: "edit window", From: kernel.Itoa(g.EditWindow), To: kernel.Itoa(to.EditWindow)},
-		posts.Difference{What: "posts a day", From: kernel.Itoa(g.PostsPerDay), To: kernel.Itoa(to.PostsPerDay)},
+		Difference{What: "name", From: g.Name, To: to.Name},
+		Difference{What: "edit window", From: kernel.Itoa(g.EditWindow), To: kernel.Itoa(to.EditWindow)},
+		Difference{What: "posts a day", From: kernel.Itoa(g.PostsPerDay), To: kernel.Itoa(to.PostsPerDay)},
 	)
 	for _, right := range Rights() {
-		list = append(list, posts.Difference{
+		list = append(list, Difference{
 			What: right.Label, From: yes(g.Allow.Has(right.Mask())),
 			To: yes(to.Allow.Has(right.Mask())),
 		})
 	}
 	for _, right := range Restrictions() {
-		list = append(list, posts.Difference{
+		list = append(list, Difference{
 			What: right.Label, From: yes(g.Restrict.Has(right.Mask())),
 			To: yes(to.Restrict.Has(right.Mask())),
 		})
 	}
-	return posts.Differences(list)
+	return Differences(list)
 }
 
 func yes(is bool) string {
@@ -71,16 +70,10 @@ type GroupRow struct {
 }
 
 // Groups lists the groups by their ids.
-func (s *Service) Groups(ctx context.Context, a *rights.Actor) (list []GroupRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All(groupRows+" ORDER BY id", nil, func(r store.Row) error {
-			g, err := scanGroup(r)
-			list = append(list, g)
-			return err
-		})
+func (s *Service) Groups(ctx context.Context, a *rights.Actor) ([]GroupRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]GroupRow, error) {
+		return store.List(c, scanGroup, groupRows+" ORDER BY id")
 	})
-	return list, err
 }
 
 const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day" +
@@ -115,30 +108,29 @@ func (g *GroupSpec) check(kind string) error {
 }
 
 // CreateGroup adds a custom group and returns its id.
-func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (id int64, err error) {
-	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (int64, error) {
+	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
-			return err
+			return id, err
 		}
 		if count >= maxGroups {
-			return kernel.Conflict("a board has at most " + kernel.Itoa(maxGroups) + " groups")
+			return id, kernel.Conflict("a board has at most " + kernel.Itoa(maxGroups) + " groups")
 		}
 		if err := spec.check("custom"); err != nil {
-			return err
+			return id, err
 		}
 		if err := checkGroupNameFree(c, spec.Name, 0); err != nil {
-			return err
+			return id, err
 		}
-		err := c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
+		err = c.Row("INSERT INTO board_groups (name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day)"+
 			" VALUES (?, 'custom', ?, ?, ?, ?) RETURNING id",
 			spec.Name, spec.Allow, spec.Restrict, spec.EditWindow, spec.PostsPerDay).Scan(&id)
 		if err != nil {
-			return err
+			return id, err
 		}
-		return s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
+		return id, s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
 	})
-	return id, err
 }
 
 // checkGroupNameFree returns an error of Invalid if a group other than except has the name.
@@ -228,10 +220,9 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 		if g.Kind != "custom" {
 			return kernel.Conflict("the group " + g.Name + " belongs to every board")
 		}
-		for _, table := range []string{"board_user_groups", "board_forum_overrides", "board_forum_moderators"} {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE group_id = ?", id); err != nil {
-				return err
-			}
+		if err := kernel.DeleteFrom(c, "group_id", id, "board_user_groups", "board_forum_overrides",
+			"board_forum_moderators"); err != nil {
+			return err
 		}
 		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err

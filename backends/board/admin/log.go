@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -38,9 +39,11 @@ type LogQuery struct {
 
 // LogActions lists the actions that the log can have.
 var LogActions = []string{
-	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject", "post.restore",
+	"attachment.add", "attachment.remove", "post.approve", "post.delete", "post.edit", "post.move", "post.reject",
+	"post.restore",
 	"reply.post", "report.close", "report.create",
-	"thread.answer", "thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split", "thread.stick",
+	"thread.answer", "thread.edit", "thread.lock", "thread.merge", "thread.move", "thread.post", "thread.split",
+	"thread.stick",
 	"thread.tag",
 	"filter.add", "filter.delete", "forum.create", "forum.delete", "forum.edit", "forum.look", "forum.rights",
 	"forum.shift",
@@ -61,7 +64,7 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	case q.Forum != 0 && a.MayAdminister():
 		forums = []any{q.Forum}
 	case !a.MayAdminister():
-		ids, err := s.posts.Moderated(ctx, a, q.Forum)
+		ids, err := posts.Moderated(a, q.Forum)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -99,16 +102,14 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 				where += " AND l.forum_id = ?"
 				args = append(args, forum)
 			}
-			err := c.All(logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1), func(r store.Row) error {
-				var e LogEntry
-				err := r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail,
+			found, err := store.List(c, func(r store.Row) (e LogEntry, err error) {
+				return e, r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail,
 					&e.At)
-				list = append(list, e)
-				return err
-			})
+			}, logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1)...)
 			if err != nil {
 				return err
 			}
+			list = append(list, found...)
 		}
 		kernel.SortBy(list, func(e LogEntry) int64 { return -e.ID })
 		list, next = store.CutAt(list, q.Limit, func(e LogEntry) int64 { return e.ID })
@@ -118,7 +119,6 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 }
 
 const logColumns = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u" +
-	" WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0)," +
-	" COALESCE((SELECT f.title FROM board_forums f" +
+	" WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0), COALESCE((SELECT f.title FROM board_forums f" +
 	" WHERE f.id = l.forum_id), ''), COALESCE(l.thread_id, 0), COALESCE(l.post_id, 0), l.detail, l.at" +
 	" FROM board_moderation_log l WHERE "

@@ -79,12 +79,8 @@ func (s *Service) FindMembers(
 		} else {
 			add("u.username_key > ?", text.Storable(q.After))
 		}
-		err := c.All("SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" LIMIT ?",
-			append(args, q.Limit+1), func(r store.Row) error {
-				m, err := scanMember(r)
-				list = append(list, m)
-				return err
-			})
+		list, err = store.List(c, scanMember, "SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+
+			order+" LIMIT ?", append(args, q.Limit+1)...)
 		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
 			if order == "g.user_id" {
 				return kernel.Itoa(m.ID)
@@ -100,8 +96,7 @@ func (s *Service) FindMembers(
 // column.
 func membersByColumn(column string) string {
 	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
-		" < ? OR u.id < ?)" +
-		" ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
+		" < ? OR u.id < ?) ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
 }
 
 // place returns the value by which an order sorts the member.
@@ -132,14 +127,11 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 		}
 	}
 	for _, state := range states {
-		err := c.All(membersByColumn(column), []any{state, upper, upper, id, q.Limit + 1}, func(r store.Row) error {
-			m, err := scanMember(r)
-			list = append(list, m)
-			return err
-		})
+		found, err := store.List(c, scanMember, membersByColumn(column), state, upper, upper, id, q.Limit+1)
 		if err != nil {
 			return nil, "", err
 		}
+		list = append(list, found...)
 	}
 	slices.SortFunc(list, func(a, b MemberRow) int {
 		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))
@@ -149,4 +141,25 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 			kernel.Itoa(m.ID)
 	})
 	return list, next, nil
+}
+
+// NameClash is a member whose name looks like the name that another member, Like, has had for longer. Both keep their
+// names.
+type NameClash struct{ Member, Like MemberRow }
+
+// maxClashes is the maximum length of the list of clashes.
+const maxClashes = 500
+
+// NameClashes lists members whose names look like the name of another member, at most 500.
+func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) ([]NameClash, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]NameClash, error) {
+		return store.List(c, func(r store.Row) (clash NameClash, err error) {
+			return clash, r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt,
+				&clash.Like.ID,
+				&clash.Like.Name, &clash.Like.State, &clash.Like.JoinedAt)
+		}, "SELECT DISTINCT u.id, u.username, u.state, u.joined_at, o.id, o.username, o.state, o.joined_at"+
+			" FROM board_names n JOIN board_users u ON u.id = n.user_id"+
+			" JOIN board_names h ON h.skeleton = n.skeleton AND h.clashes = 0 JOIN board_users o ON o.id = h.user_id"+
+			" WHERE n.clashes = 1 ORDER BY o.id, u.id LIMIT ?", maxClashes)
+	})
 }

@@ -37,19 +37,17 @@ func (s *Service) Tokens(
 			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
 			args = append(args, text.Fold(user))
 		}
-		err := c.All("SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0),"+
+		list, err = store.List(c, func(r store.Row) (t TokenRow, err error) {
+			var scopes string
+			err = r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User,
+				&t.UserName)
+			t.Scopes = rights.ScopesOf(strings.Fields(scopes))
+			t.Expired = t.ExpiresAt != 0 && t.ExpiresAt <= s.Moment()
+			return t, err
+		}, "SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0),"+
 			" COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
 			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?",
-			append(args, limit+1), func(r store.Row) error {
-				var t TokenRow
-				var scopes string
-				err := r.Scan(&t.ID, &t.Name, &t.Lookup, &scopes, &t.CreatedAt, &t.ExpiresAt, &t.LastUsedAt, &t.RevokedAt, &t.User,
-					&t.UserName)
-				t.Scopes = rights.ScopesOf(strings.Fields(scopes))
-				t.Expired = t.ExpiresAt != 0 && t.ExpiresAt <= s.Moment()
-				list = append(list, t)
-				return err
-			})
+			append(args, limit+1)...)
 		list, next = store.CutAt(list, limit, func(t TokenRow) int64 { return t.ID })
 		return err
 	})
@@ -66,14 +64,13 @@ func (s *Service) IssueTokenFor(
 	if err := accounts.CheckToken(r); err != nil {
 		return "", err
 	}
-	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
+	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (token string, err error) {
 		if token, err = s.accounts.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
-			return err
+			return token, err
 		}
-		return s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+
+		return token, s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+
 			strings.Join(rights.ScopesOf(r.Scopes), " "))
 	})
-	return token, err
 }
 
 // RevokeTokenFor revokes a token of any member. The error is NotFound if it is revoked already.

@@ -55,12 +55,10 @@ const (
 )
 
 // MemberByID returns a member as administrators see it, with the groups.
-func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (m MemberRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		m, err = memberByID(c, id)
-		return err
+func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (MemberRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (MemberRow, error) {
+		return memberByID(c, id)
 	})
-	return m, err
 }
 
 func memberByID(c store.Conn, id int64) (MemberRow, error) {
@@ -284,15 +282,13 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 			s.Moment(), id); err != nil {
 			return "", err
 		}
-		for _, table := range []string{
+		if err := kernel.DeleteFrom(c, "user_id", id,
 			"board_user_groups", "board_forum_moderators", "board_subscriptions", "board_notifications", "board_thread_reads",
 			"board_forum_reads", "board_mails", "board_links",
 			"board_identities", "board_idempotency", "board_forum_floods", "board_warnings", "board_member_notes",
 			"board_avatars", "board_drafts",
-		} {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE user_id = ?", id); err != nil {
-				return "", err
-			}
+		); err != nil {
+			return "", err
 		}
 		if err := reactions.Forget(c, id); err != nil {
 			return "", err

@@ -40,16 +40,10 @@ func (m Moderator) Name() string {
 const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
-func (s *Service) Moderators(ctx context.Context, a *rights.Actor) (list []Moderator, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All(moderatorRows+" ORDER BY f.path, m.id", nil, func(r store.Row) error {
-			m, err := scanModerator(r)
-			list = append(list, m)
-			return err
-		})
+func (s *Service) Moderators(ctx context.Context, a *rights.Actor) ([]Moderator, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]Moderator, error) {
+		return store.List(c, scanModerator, moderatorRows+" ORDER BY f.path, m.id")
 	})
-	return list, err
 }
 
 const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, '')," +

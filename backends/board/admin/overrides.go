@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"maps"
 	"strings"
 
@@ -30,10 +28,7 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 	if err != nil {
 		return nil, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
+	access := a.Rights.Access
 	n := access.Forums[forum]
 	if n == nil {
 		return nil, kernel.NotFound()
@@ -85,11 +80,8 @@ func (s *Service) SetOverrides(
 func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
 		forum, group).Scan(&o.Allow, &o.Deny)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
 	o.Allow &^= o.Deny
-	return o, err
+	return o, kernel.OrNone(err)
 }
 
 // setOverride sets the override of a forum for a group, if it changes, and records what changed in the log.

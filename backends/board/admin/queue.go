@@ -51,15 +51,11 @@ func (s *Service) QueuePage(
 	if err != nil {
 		return nil, 0, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		items = nil
 		titles, records := make(map[int64]string), make(map[int64]AuthorRecord)
 		for _, h := range held {
-			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(access, a, h.Thread, content.Marks{},
+			item := QueueItem{Post: content.ViewPost(h.Post), Thread: content.ViewThread(a, h.Thread, content.Marks{},
 				s.Moment()), Reason: h.Reason, Files: h.Files, Version: h.Version}
 			if item.ForumTitle, err = titleOf(c, titles, h.Thread.Forum); err != nil {
 				return err
@@ -138,11 +134,11 @@ type ForumCount struct {
 	ID    int64
 	Title string
 	Depth int64
-	Count int64 // CountMost means that many or more
+	Count int64 // MaxCount means that many or more
 }
 
-// CountMost is the number at which a count stops.
-const CountMost = 100
+// MaxCount is the number at which a count stops.
+const MaxCount = 100
 
 // QueueForums lists the forums in which the actor may approve posts, each with the number of held posts.
 func (s *Service) QueueForums(ctx context.Context, a *rights.Actor) ([]ForumCount, error) {
@@ -157,27 +153,25 @@ func (s *Service) ReportForums(ctx context.Context, a *rights.Actor) ([]ForumCou
 }
 
 // countForums lists the forums in which the actor may approve posts, each with the number that statement selects for
-// its id and CountMost.
+// its id and MaxCount.
 func (s *Service) countForums(ctx context.Context, a *rights.Actor, statement string) (list []ForumCount, err error) {
 	forums, err := s.posts.Forums(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []ForumCount, err error) {
 		for _, f := range forums {
 			if f.Type != "forum" || !a.Has(f.ID, rights.ContentApprove) {
 				continue
 			}
 			n := ForumCount{ID: f.ID, Title: f.Title, Depth: f.Depth}
-			if err := c.Row(statement, f.ID, CountMost).Scan(&n.Count); err != nil {
-				return err
+			if err := c.Row(statement, f.ID, MaxCount).Scan(&n.Count); err != nil {
+				return list, err
 			}
 			list = append(list, n)
 		}
-		return nil
+		return list, nil
 	})
-	return list, err
 }
 
 // MaxSettled is the maximum number of posts for one SettleAll.

@@ -37,39 +37,31 @@ type ReportEntry struct {
 func (s *Service) Reports(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []ReportedPost, next int64, err error) {
-	forums, err := s.posts.Moderated(ctx, a, forum)
-	if err != nil {
-		return nil, 0, err
-	}
-	access, err := s.rights.CurrentAccess(ctx)
+	forums, err := posts.Moderated(a, forum)
 	if err != nil {
 		return nil, 0, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		var entries []ReportEntry
 		for _, id := range forums {
-			err := c.All(posts.OpenReports().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
-				var e ReportEntry
-				err := r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
-				entries = append(entries, e)
-				return err
-			})
+			open, err := store.List(c, func(r store.Row) (e ReportEntry, err error) {
+				return e, r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
+			}, posts.OpenReports().SQL(c.Dialect()), id, after, limit+1)
 			if err != nil {
 				return err
 			}
+			entries = append(entries, open...)
 		}
 		kernel.SortBy(entries, func(e ReportEntry) int64 { return e.ID })
 		entries, next = store.CutAt(entries, limit, func(e ReportEntry) int64 { return e.ID })
-		list, err = s.byPost(c, access, a, entries)
+		list, err = s.byPost(c, a, entries)
 		return err
 	})
 	return list, next, err
 }
 
 // byPost groups reports by their posts, in the order of the first report of each post.
-func (s *Service) byPost(
-	c store.Conn, access *rights.Access, a *rights.Actor, entries []ReportEntry,
-) (list []ReportedPost, err error) {
+func (s *Service) byPost(c store.Conn, a *rights.Actor, entries []ReportEntry) (list []ReportedPost, err error) {
 	at, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
 		i, known := at[e.post]
@@ -81,7 +73,7 @@ func (s *Service) byPost(
 			t, p, err := content.PostByID(c, a, e.post, "")
 			switch {
 			case err == nil:
-				post, thread := content.ViewPost(p), content.ViewThread(access, a, t, content.Marks{}, s.Moment())
+				post, thread := content.ViewPost(p), content.ViewThread(a, t, content.Marks{}, s.Moment())
 				item.Post, item.Thread = &post, &thread
 				if item.Author, err = recordOf(c, a, p.Author); err != nil {
 					return nil, err

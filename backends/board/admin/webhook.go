@@ -14,12 +14,10 @@ import (
 
 // Webhooks lists the webhooks. A webhook receives all events of its topics, in whatever forum, because an
 // administrator has created it.
-func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) (list []webhook.Webhook, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list, err = s.Hooks.List(c)
-		return err
+func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) ([]webhook.Webhook, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]webhook.Webhook, error) {
+		return s.Hooks.List(c)
 	})
-	return list, err
 }
 
 // AddWebhook creates a webhook and returns the secret that signs its deliveries. The secret cannot be read later.
@@ -113,14 +111,10 @@ func (s *Service) changeWebhook(
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
-func (s *Service) Deliveries(
-	ctx context.Context, a *rights.Actor, id int64, limit int,
-) (list []webhook.Delivery, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list, err = s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.PageMost))
-		return err
+func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) ([]webhook.Delivery, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]webhook.Delivery, error) {
+		return s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.MaxPage))
 	})
-	return list, err
 }
 
 // Deliver sends the deliveries that are due, and returns how many.

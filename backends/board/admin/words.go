@@ -25,33 +25,23 @@ type PrefixRow struct {
 }
 
 // Prefixes lists the prefixes by their positions.
-func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) (list []PrefixRow, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		err := c.All("SELECT id, label, position FROM board_prefixes ORDER BY position, id", nil, func(r store.Row) error {
-			var p PrefixRow
-			err := r.Scan(&p.ID, &p.Label, &p.Position)
-			list = append(list, p)
-			return err
-		})
+func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) ([]PrefixRow, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []PrefixRow, err error) {
+		list, err = store.List(c, func(r store.Row) (p PrefixRow, err error) {
+			return p, r.Scan(&p.ID, &p.Label, &p.Position)
+		}, "SELECT id, label, position FROM board_prefixes ORDER BY position, id")
 		if err != nil {
-			return err
+			return list, err
 		}
 		for i := range list {
-			err := c.All("SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id",
-				[]any{list[i].ID}, func(r store.Row) error {
-					var forum int64
-					err := r.Scan(&forum)
-					list[i].Forums = append(list[i].Forums, forum)
-					return err
-				})
+			list[i].Forums, err = store.Column[int64](c,
+				"SELECT forum_id FROM board_prefix_forums WHERE prefix_id = ? ORDER BY forum_id", list[i].ID)
 			if err != nil {
-				return err
+				return list, err
 			}
 		}
-		return nil
+		return list, nil
 	})
-	return list, err
 }
 
 // SetPrefix adds a prefix if its ID is 0, and otherwise changes the one with this id.
@@ -126,13 +116,11 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 		if err := c.Row("SELECT label FROM board_prefixes WHERE id = ?", id).Scan(&label); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		for _, statement := range []string{
+		if err := kernel.ExecAll(c, []string{
 			"UPDATE board_threads SET prefix_id = NULL WHERE prefix_id = ?",
 			"DELETE FROM board_prefix_forums WHERE prefix_id = ?", "DELETE FROM board_prefixes WHERE id = ?",
-		} {
-			if _, err := c.Exec(statement, id); err != nil {
-				return err
-			}
+		}, id); err != nil {
+			return err
 		}
 		return s.rights.Note(c, a, "prefix.delete", kernel.Brief(label))
 	})
@@ -147,20 +135,15 @@ type WordFilter struct {
 }
 
 // WordFilters lists the filtered words in the order in which they were added.
-func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) (list []WordFilter, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
-		list = nil
-		return c.All("SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id",
-			nil, func(r store.Row) error {
-				var f WordFilter
-				var action string
-				err := r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
-				f.Hold = action == "hold"
-				list = append(list, f)
-				return err
-			})
+func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) ([]WordFilter, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]WordFilter, error) {
+		return store.List(c, func(r store.Row) (f WordFilter, err error) {
+			var action string
+			err = r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
+			f.Hold = action == "hold"
+			return f, err
+		}, "SELECT id, pattern, replacement, action FROM board_word_filters ORDER BY id")
 	})
-	return list, err
 }
 
 // AddWordFilter adds a filtered word, which applies to what is written from then on.

@@ -25,14 +25,11 @@ const (
 	pageLimit = 25
 )
 
-// service holds the services of the board that is served.
+// service holds the board that is served.
 type service struct {
-	kernel      *kernel.Server
-	attachments *attachments.Service
-	following   *following.Service
-	search      *search.Service
-	posts       *posts.Service
-	accounts    *accounts.Service
+	Options
+
+	kernel *kernel.Server
 }
 
 // Options holds the services of a board that its API uses. All are required.
@@ -144,10 +141,7 @@ func (s *service) locate(c *rest.Call, path string) {
 
 // New returns the API of a board.
 func New(board *kernel.Server, o Options) *API {
-	s := &service{
-		kernel: board, attachments: o.Attachments, following: o.Following, search: o.Search, posts: o.Posts,
-		accounts: o.Accounts,
-	}
+	s := &service{o, board}
 	api := &API{service: s, Router: rest.NewRouter(kernel.Mount, s.routes())}
 	api.Router.Admit = s.admit
 	return api

@@ -38,7 +38,7 @@ func (s *service) getAttachments(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.posts.Attachments(c.R.Context(), a, thread, post)
+	list, err := s.Posts.Attachments(c.R.Context(), a, thread, post)
 	views := make([]AttachmentInfo, 0, len(list))
 	for i := range list {
 		views = append(views, viewAttachment(&list[i]))
@@ -56,7 +56,7 @@ func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, attachments.TooLarge(limit >> 10)
 	}
 	inbound.Default.Keep(c.W, c.R)
-	f, err := s.posts.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
+	f, err := s.Posts.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return nil, s.posts.Detach(c.R.Context(), a, thread, post, id)
+	return nil, s.Posts.Detach(c.R.Context(), a, thread, post, id)
 }
 
 func (s *service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
@@ -80,9 +80,9 @@ func (s *service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	f, err := s.posts.Attachment(c.R.Context(), a, id)
+	f, err := s.Posts.Attachment(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.attachments.Download(c.R.Context(), f)
+	return s.Attachments.Download(c.R.Context(), f)
 }

@@ -24,7 +24,7 @@ func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.following.Subscribe(c.R.Context(), a, id, mode)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Following.Subscribe(c.R.Context(), a, id, mode)
 }
 
 func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
@@ -33,7 +33,7 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.following.Unsubscribe(c.R.Context(), a, id)
+	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Following.Unsubscribe(c.R.Context(), a, id)
 }
 
 // ViewSubscription returns a subscription as clients see it.
@@ -42,7 +42,7 @@ func ViewSubscription(sub following.Subscription) SubscriptionInfo {
 }
 
 func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.following.Subscriptions(c.R.Context(), a)
+	list, err := s.Following.Subscriptions(c.R.Context(), a)
 	return envelope{each(list, ViewSubscription)}, err
 }
 
@@ -69,7 +69,7 @@ func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.following.Notifications(c.R.Context(), a, after, limit)
+	list, next, err := s.Following.Notifications(c.R.Context(), a, after, limit)
 	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
 }
 
@@ -79,7 +79,7 @@ func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) 
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	n, err := s.following.ReadNotifications(c.R.Context(), a, upTo)
+	n, err := s.Following.ReadNotifications(c.R.Context(), a, upTo)
 	return envelope{map[string]int64{"read": n}}, err
 }
 
@@ -89,5 +89,5 @@ func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.following.MarkRead(c.R.Context(), a, id, post)
+	return envelope{map[string]int64{"threadId": id, "postId": post}}, s.Following.MarkRead(c.R.Context(), a, id, post)
 }

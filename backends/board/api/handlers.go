@@ -34,7 +34,7 @@ func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 }
 
 func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
-	list, err := s.posts.Forums(c.R.Context(), a)
+	list, err := s.Posts.Forums(c.R.Context(), a)
 	if err == nil {
 		c.Tell(kernel.Tag(list))
 	}
@@ -52,12 +52,12 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	limit, forum := in.limit(), in.id("forumId")
 	after, given := c.R.URL.Query()["after"]
 	if given && after[0] == "" {
-		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged"))
+		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this list, unchanged"))
 	}
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), limit)
+	list, next, err := s.Posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.posts.StartThread(c.R.Context(), a, forum, request, once)
+	done, err := s.Posts.StartThread(c.R.Context(), a, forum, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func (s *service) thread(c *rest.Call, a *rights.Actor) (content.ThreadInfo, err
 	if err := in.finish(); err != nil {
 		return content.ThreadInfo{}, err
 	}
-	return s.posts.Thread(c.R.Context(), a, id)
+	return s.Posts.Thread(c.R.Context(), a, id)
 }
 
 func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
 	view, err := s.thread(c, a)
 	if err == nil {
-		s.posts.CountView(view.ID)
+		s.Posts.CountView(view.ID)
 	}
 	return envelope{view}, err
 }
@@ -132,7 +132,7 @@ func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, more, err := s.posts.Posts(c.R.Context(), a, thread, after, limit)
+	list, more, err := s.Posts.Posts(c.R.Context(), a, thread, after, limit)
 	page := PostPage{Data: list}
 	if more {
 		page.NextAfterID = &list[len(list)-1].ID
@@ -154,7 +154,7 @@ func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.posts.Reply(c.R.Context(), a, thread, request, once)
+	done, err := s.Posts.Reply(c.R.Context(), a, thread, request, once)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.posts.Edit(c.R.Context(), a, thread, id, edit)
+	done, err := s.Posts.Edit(c.R.Context(), a, thread, id, edit)
 	if err == nil {
 		c.Tell(done.Tag)
 	}
@@ -199,7 +199,7 @@ func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	view, err := s.posts.PostInfo(c.R.Context(), a, thread, id)
+	view, err := s.Posts.PostInfo(c.R.Context(), a, thread, id)
 	if err == nil {
 		c.Tell(view.Tag())
 	}
@@ -221,7 +221,7 @@ func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, err := s.posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.PageMost)
+	list, err := s.Posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.MaxPage)
 	return envelope{each(list, viewRevision)}, err
 }
 
@@ -247,7 +247,7 @@ func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	changed, err := s.posts.Delete(c.R.Context(), a, thread, id, match)
+	changed, err := s.Posts.Delete(c.R.Context(), a, thread, id, match)
 	return envelope{Removed{id, thread, changed}}, err
 }
 
@@ -261,7 +261,7 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	if err := s.posts.Change(c.R.Context(), a, id, change); err != nil {
+	if err := s.Posts.Change(c.R.Context(), a, id, change); err != nil {
 		return nil, err
 	}
 	view, err := s.thread(c, a)
@@ -281,12 +281,12 @@ func (s *service) postReset(c *rest.Call, _ *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	return nil, s.accounts.AskReset(c.R.Context(), email, s.kernel.Address(c.R))
+	return nil, s.Accounts.AskReset(c.R.Context(), email, s.kernel.Address(c.R))
 }
 
 // postConfirmation sends the link again that confirms the owner's mail address.
 func (s *service) postConfirmation(c *rest.Call, a *rights.Actor) (any, error) {
-	return nil, s.accounts.AskEmailAgain(c.R.Context(), a, s.kernel.Address(c.R))
+	return nil, s.Accounts.AskEmailAgain(c.R.Context(), a, s.kernel.Address(c.R))
 }
 
 // MemberInfo is a member as others see it.
@@ -310,7 +310,7 @@ func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	u, err := s.accounts.Profile(c.R.Context(), a, id)
+	u, err := s.Accounts.Profile(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.search.Find(c.R.Context(), a,
+	list, next, err := s.Search.Find(c.R.Context(), a,
 		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: limit})
 	return page{each(list, ViewFound), kernel.OrNull(next)}, err
 }

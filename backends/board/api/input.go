@@ -92,7 +92,7 @@ func (in *input) limit() int {
 	if !in.R.URL.Query().Has("limit") {
 		return pageLimit
 	}
-	return int(min(in.number("limit", 1), kernel.PageMost))
+	return int(min(in.number("limit", 1), kernel.MaxPage))
 }
 
 // number returns a query parameter that is a whole number of at least least, or 0 if it is not given. It notes an
@@ -105,7 +105,7 @@ func (in *input) number(name string, least int64) (n int64) {
 	text := values[0]
 	valid := text != "" && strings.Trim(text, "0123456789") == ""
 	if valid && len(text) > 18 && name == "limit" {
-		return kernel.PageMost
+		return kernel.MaxPage
 	}
 	if valid = valid && len(text) <= 18; valid {
 		for _, digit := range []byte(text) {

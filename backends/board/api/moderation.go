@@ -16,7 +16,7 @@ func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	report, err := s.posts.Report(c.R.Context(), a, id, reason)
+	report, err := s.Posts.Report(c.R.Context(), a, id, reason)
 	return envelope{map[string]int64{"id": report, "postId": id}}, err
 }
 
@@ -40,16 +40,16 @@ func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.posts.Queue(c.R.Context(), a, forum, after, limit)
+	list, next, err := s.Posts.Queue(c.R.Context(), a, forum, after, limit)
 	return page{each(list, viewHeld), kernel.OrNull(next)}, err
 }
 
 func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
-	return s.decide(c, a, s.posts.Approve)
+	return s.decide(c, a, s.Posts.Approve)
 }
 
 func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
-	return s.decide(c, a, s.posts.Reject)
+	return s.decide(c, a, s.Posts.Reject)
 }
 
 // decision makes a moderator's decision on a held post.
@@ -74,6 +74,6 @@ func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	done, err := s.posts.Restore(c.R.Context(), a, id)
+	done, err := s.Posts.Restore(c.R.Context(), a, id)
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }

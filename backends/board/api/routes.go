@@ -65,8 +65,7 @@ func (s *service) routes() []rest.Route {
 			Method: "POST", Path: "/forums/{forumId}/threads", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.postThread),
 			Body: "NewThread", Answer: "CreatedThread", Status: http.StatusCreated,
 			Summary: "Start a thread", Description: "With an Idempotency-Key a repeated request is answered like the" +
-				" first, for" +
-				" 24 hours.",
+				" first, for 24 hours.",
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsRead, Guest: true,

@@ -44,9 +44,9 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 	for i, id := range members {
 		ids[i] = id
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (faces map[int64]Face, err error) {
 		faces = make(map[int64]Face)
-		err := c.All("SELECT user_id, substr(sha256, 1, ?) FROM board_avatars WHERE sha256 <> '' AND user_id IN ("+
+		err = c.All("SELECT user_id, substr(sha256, 1, ?) FROM board_avatars WHERE sha256 <> '' AND user_id IN ("+
 			kernel.Marks(len(ids))+")", append([]any{versionDigits}, ids...), func(r store.Row) error {
 			var id int64
 			var version string
@@ -55,10 +55,10 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 			return err
 		})
 		if err != nil {
-			return err
+			return faces, err
 		}
 		// The last one is the highest in a new board, administrators.
-		return c.All("SELECT u.user_id, g.name FROM board_user_groups u JOIN board_groups g ON g.id = u.group_id"+
+		return faces, c.All("SELECT u.user_id, g.name FROM board_user_groups u JOIN board_groups g ON g.id = u.group_id"+
 			" WHERE g.kind = 'staff' AND u.user_id IN ("+kernel.Marks(len(ids))+") ORDER BY g.id", ids,
 			func(r store.Row) error {
 				var id int64
@@ -68,7 +68,6 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 				return err
 			})
 	})
-	return faces, err
 }
 
 // SetAvatar makes an image the picture of the actor. Its metadata is stripped.
@@ -115,8 +114,8 @@ func (s *Service) RemoveAvatar(ctx context.Context, a *rights.Actor) error {
 	})
 }
 
-// DropAvatar removes the picture of a member and returns whether there was one. The row stays, as it says when the
-// picture was set.
+// DropAvatar removes the picture of a member and reports whether there was one. It keeps the member's row, which says
+// when the picture was set.
 func DropAvatar(c store.Conn, member int64) (bool, error) {
 	n, err := c.Exec("UPDATE board_avatars SET sha256 = '', name = '' WHERE user_id = ? AND sha256 <> ''", member)
 	return n > 0, err

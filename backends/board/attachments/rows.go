@@ -83,8 +83,7 @@ func Note(c store.Conn, a *rights.Actor, f *Attachment) error {
 // insert inserts the row of a file. removed is NULL, or when it was removed.
 func insert(c store.Conn, f *Attachment, removed any) error {
 	return c.Row("INSERT INTO board_attachments (thread_id, post_id, user_id, name, media_type, size, sha256, width,"+
-		" height, created_at, removed_at, stripped)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
+		" height, created_at, removed_at, stripped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
 		f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.Null(f.Width), kernel.Null(f.Height),
 		f.CreatedAt, removed).Scan(&f.ID)
 }
@@ -127,8 +126,8 @@ func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 		f.Post).Scan(&count); err != nil {
 		return err
 	}
-	if count >= set.AttachmentsMost {
-		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.AttachmentsMost)+" files")
+	if count >= set.MaxAttachments {
+		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.MaxAttachments)+" files")
 	}
 	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?",
 		f.User, f.ID).Scan(&total); err != nil {

@@ -30,13 +30,9 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	for after := int64(0); ; {
 		var list []*Attachment
 		err := s.Read(ctx, func(c store.Conn) error {
-			list = nil
-			return c.All("SELECT "+columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?",
-				[]any{after, stripBatch}, func(r store.Row) error {
-					f, err := scan(r)
-					list = append(list, f)
-					return err
-				})
+			list, err = store.List(c, scan, "SELECT "+
+				columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", after, stripBatch)
+			return err
 		})
 		if err != nil {
 			return done, err
@@ -96,12 +92,9 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 			}
 		}
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1"+
-			" WHERE sha256 = ? AND media_type = ? AND stripped = 0",
-			result.Hash, result.Size, kernel.Null(result.Width), kernel.Null(result.Height), f.Hash, f.MediaType)
-		return err
-	})
+	err = s.Exec(ctx, "UPDATE board_attachments SET sha256 = ?, size = ?, width = ?, height = ?, stripped = 1"+
+		" WHERE sha256 = ? AND media_type = ? AND stripped = 0",
+		result.Hash, result.Size, kernel.Null(result.Width), kernel.Null(result.Height), f.Hash, f.MediaType)
 	if err != nil {
 		return err
 	}

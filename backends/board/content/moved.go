@@ -1,9 +1,7 @@
 package content
 
 import (
-	"database/sql"
-	"errors"
-
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -35,8 +33,5 @@ func NoteMoved(c store.Conn, program, kind string, there, here int64) error {
 func Moved(c store.Conn, program, kind string, there int64) (here int64, err error) {
 	err = c.Row("SELECT new_id FROM board_moved WHERE program = ? AND kind = ? AND old_id = ?", program, kind,
 		there).Scan(&here)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return here, err
+	return here, kernel.OrNone(err)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -243,3 +244,41 @@ type Tail struct {
 
 // Scan reads the first columns of the row into the arguments, and the further ones into More.
 func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...)...) }
+
+// Mentioned returns the ids of the members whom the post mentions.
+func (p *Post) Mentioned() []int64 { return markup.Mentioned(p.HTML) }
+
+// LastOfThread sets the last post of a thread to its last visible post, or to its first post if none is visible.
+func LastOfThread(c store.Conn, t *Thread) error {
+	var id int64
+	var at kernel.Moment
+	var name string
+	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
+		" ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1",
+			t.ID).Scan(&id, &at, &name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?",
+		id, at, name, t.ID)
+	if err != nil {
+		return err
+	}
+	return Tagged(c, t.ID, at)
+}
+
+// Tagged moves a thread to its place in the lists of its tags, after its last post has changed.
+func Tagged(c store.Conn, thread int64, lastAt kernel.Moment) error {
+	return c.Later("UPDATE board_thread_tags SET last_post_at = ? WHERE thread_id = ?", lastAt, thread)
+}
+
+// TakeTags gives a thread that has no tags those of another one.
+func TakeTags(c store.Conn, from, to *Thread) error {
+	_, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT g.tag_id, CAST(? AS BIGINT),"+
+		" CAST(? AS BIGINT) FROM board_thread_tags g WHERE g.thread_id = ? AND NOT EXISTS"+
+		" (SELECT 1 FROM board_thread_tags o WHERE o.thread_id = ?)", to.ID, to.LastAt, from.ID, to.ID)
+	return err
+}

@@ -83,7 +83,7 @@ type PostInfo struct {
 }
 
 // ViewThread returns a thread as an actor sees it.
-func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
+func ViewThread(a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
 		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author),
 		AuthorUsername: t.AuthorName,
@@ -92,10 +92,10 @@ func ViewThread(access *rights.Access, a *rights.Actor, t *Thread, m Marks, now 
 		CreatedAt:  t.Created, FirstPostID: t.First, LastPostID: t.Last, LastPostAt: t.LastAt,
 		LastPosterUsername: t.LastPoster,
 	}
-	if f := access.Forums[t.Forum]; f != nil {
+	if f := a.Rights.Access.Forums[t.Forum]; f != nil {
 		view.Solved = t.Answer != 0 && f.Answers
 	}
-	if p, ok := access.Prefixes[t.Prefix]; ok {
+	if p, ok := a.Rights.Access.Prefixes[t.Prefix]; ok {
 		view.Prefix = &PrefixInfo{p.ID, p.Label}
 	}
 	if a.User != nil {

@@ -3,6 +3,7 @@ package conversations
 import (
 	"context"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -51,17 +52,12 @@ func Forget(c store.Conn, user int64) error {
 			return err
 		}
 	}
-	for _, statement := range []string{
+	return kernel.ExecAll(c, []string{
 		"UPDATE board_conversation_messages SET author_id = NULL WHERE author_id = ?",
 		"UPDATE board_reported_messages SET author_id = NULL WHERE author_id = ?",
 		"UPDATE board_message_reports SET user_id = NULL WHERE user_id = ?",
 		"UPDATE board_conversations SET starter_id = NULL WHERE starter_id = ?",
 		"DELETE FROM board_blocks WHERE user_id = ?",
 		"DELETE FROM board_blocks WHERE blocked_id = ?",
-	} {
-		if _, err := c.Exec(statement, user); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, user)
 }

@@ -52,29 +52,17 @@ type Wishes struct {
 }
 
 // Wishes returns what the actor wishes.
-func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (w Wishes, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
+func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (Wishes, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (w Wishes, err error) {
+		return w, c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
 			&w.Mails, &w.Accepts)
 	})
-	return w, err
 }
 
 // Wish sets what the actor wishes. Mails that wait are not sent to one who wants none any more.
 func (s *Service) Wish(ctx context.Context, a *rights.Actor, w Wishes) error {
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_users SET message_mails = CAST(? AS BIGINT), accepts_messages = CAST(? AS BIGINT)"+
-			" WHERE id = ?", number(w.Mails), number(w.Accepts), a.ID())
-		return err
-	})
-}
-
-// number returns a yes or no in the form in which it is stored.
-func number(yes bool) int64 {
-	if yes {
-		return 1
-	}
-	return 0
+	return s.Exec(ctx, "UPDATE board_users SET message_mails = CAST(? AS BIGINT), accepts_messages = CAST(? AS BIGINT)"+
+		" WHERE id = ?", kernel.Bool(w.Mails), kernel.Bool(w.Accepts), a.ID())
 }
 
 // EndMails makes a member get no more mails about private messages.

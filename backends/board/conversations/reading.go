@@ -84,10 +84,7 @@ func page[T any](
 		before = math.MaxInt64
 	}
 	list, err = store.List(c, scan, l.SQL(c.Dialect()), of, before, limit+1)
-	if len(list) > limit {
-		list = list[:limit]
-		older = id(list[limit-1])
-	}
+	list, older = store.CutAt(list, limit, id)
 	return list, older, err
 }
 
@@ -148,11 +145,8 @@ func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, l
 	if before != 0 || read >= last {
 		return p, nil
 	}
-	return p, s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_conversation_members SET read_id = ?"+
-			" WHERE conversation_id = ? AND user_id = ? AND read_id < ?", last, id, a.ID(), last)
-		return err
-	})
+	return p, s.Exec(ctx, "UPDATE board_conversation_members SET read_id = ?"+
+		" WHERE conversation_id = ? AND user_id = ? AND read_id < ?", last, id, a.ID(), last)
 }
 
 // maxUnread is up to where unread conversations are counted.
@@ -167,6 +161,7 @@ func (s *Service) Unread(ctx context.Context, a *rights.Actor) (n int, err error
 	if a.User == nil {
 		return 0, nil
 	}
-	err = s.ReadBriefly(ctx, func(c store.Conn) error { return c.Row(unread, a.ID(), maxUnread).Scan(&n) })
-	return n, err
+	return kernel.Value(ctx, s.ReadBriefly, func(c store.Conn) (n int, err error) {
+		return n, c.Row(unread, a.ID(), maxUnread).Scan(&n)
+	})
 }

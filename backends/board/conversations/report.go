@@ -175,9 +175,7 @@ func (s *Service) Reports(
 		if err != nil {
 			return err
 		}
-		if more = len(list) > limit; more {
-			list = list[:limit]
-		}
+		list, more = store.Cut(list, limit)
 		for i := range list {
 			list[i].Messages, err = store.List(c, scanMessage, reportedMessages().SQL(c.Dialect()), list[i].ID, Before+1)
 			if err != nil {

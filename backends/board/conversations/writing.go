@@ -33,14 +33,8 @@ func (s *Service) Start(
 	if err := s.mayWrite(a); err != nil {
 		return 0, err
 	}
-	title, titleErr := a.Rights.Settings.CheckTitle(request.Title)
-	if titleErr == nil {
-		title, titleErr = filtered(a, title, "title", a.Rights.Settings.CheckTitle)
-	}
-	message, messageErr := a.Rights.Settings.CheckMessage(request.Message)
-	if messageErr == nil {
-		message, messageErr = filtered(a, message, "message", a.Rights.Settings.CheckMessage)
-	}
+	title, titleErr := filtered(a, request.Title, "title", a.Rights.Settings.CheckTitle)
+	message, messageErr := filtered(a, request.Message, "message", a.Rights.Settings.CheckMessage)
 	if titleErr != nil || messageErr != nil {
 		return 0, apierror.Join(titleErr, messageErr)
 	}
@@ -72,10 +66,7 @@ func (s *Service) Start(
 // has no further effect. The error is Forbidden if nobody else takes part any more, or if another one who does and the
 // actor ignore each other.
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message string, once posts.Once) error {
-	message, messageErr := a.Rights.Settings.CheckMessage(message)
-	if messageErr == nil {
-		message, messageErr = filtered(a, message, "message", a.Rights.Settings.CheckMessage)
-	}
+	message, messageErr := filtered(a, message, "message", a.Rights.Settings.CheckMessage)
 	_, err := s.once(ctx, a, once, func(c store.Conn) (int64, error) {
 		if _, _, err := participates(c, a, id); err != nil {
 			return 0, err
@@ -103,7 +94,8 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 		case others == 0:
 			return 0, kernel.Forbidden("conversationId", "alone", "nobody else takes part in this conversation any more")
 		case refusing > 0:
-			return 0, kernel.Forbidden("conversationId", "not_accepted", "a member of this conversation does not accept messages")
+			return 0, kernel.Forbidden("conversationId", "not_accepted",
+				"a member of this conversation does not accept messages")
 		}
 		if _, _, err := participates(c, a, id); err != nil { // the actor left meanwhile
 			return 0, err
@@ -116,12 +108,10 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 // once runs fn in a transaction, unless the actor has sent the same key before; see idempotency.Do.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, once posts.Once, fn func(c store.Conn) (int64, error),
-) (id int64, err error) {
-	err = s.Write(ctx, func(c store.Conn) (err error) {
-		id, err = idempotency.Do(c, posts.Requests, a.ID(), once, s.Now(), fn)
-		return err
+) (int64, error) {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (int64, error) {
+		return idempotency.Do(c, posts.Requests, a.ID(), once, s.Now(), fn)
 	})
-	return id, err
 }
 
 // lock makes others that change a conversation wait until the transaction ends.
@@ -145,9 +135,13 @@ func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) e
 	return s.queueMails(c, a, id, last)
 }
 
-// filtered applies the word filter to what was written in a field, and check to the result. What would hold a post is
+// filtered applies check to what was written in a field, before and after the word filter. What would hold a post is
 // refused, since there is no queue for private messages.
 func filtered(a *rights.Actor, given, field string, check func(string) (string, error)) (string, error) {
+	given, err := check(given)
+	if err != nil {
+		return "", err
+	}
 	words := a.Rights.Access.Words
 	if words.Holds(given) {
 		return "", kernel.Invalid(field, "word_filter", "the "+field+" has a word that is not allowed here")
@@ -214,8 +208,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		var blocks bool
 		err := c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
 			" FROM board_users u WHERE u.username_key = ?"+
-			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?)"+
-			" AND u.accepts_messages = 1"+
+			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND u.accepts_messages = 1"+
 			" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
 			a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &blocks)
 		switch {
@@ -244,10 +237,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 
 // Preview renders a message as it would be shown in a conversation.
 func (s *Service) Preview(a *rights.Actor, message string) (string, error) {
-	message, err := a.Rights.Settings.CheckMessage(message)
-	if err == nil {
-		message, err = filtered(a, message, "message", a.Rights.Settings.CheckMessage)
-	}
+	message, err := filtered(a, message, "message", a.Rights.Settings.CheckMessage)
 	if err != nil {
 		return "", err
 	}

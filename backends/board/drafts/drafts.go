@@ -107,7 +107,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, er
 // title is deleted. The caller has checked that the actor sees the place.
 func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	d.Title, d.Recipients, d.Message = text.Normal(d.Title), text.Normal(d.Recipients), text.Lines(d.Message)
-	most := maxLonger * a.Rights.Settings.MessageMost
+	most := maxLonger * a.Rights.Settings.MaxMessage
 	switch {
 	case d.Title == "" && d.Message == "":
 		return s.Delete(ctx, a, d.Place)
@@ -146,10 +146,7 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, at Place) error {
 	if d, err := s.Of(ctx, a, at); err != nil || d == nil { // most posts have none, and a write costs more
 		return err
 	}
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
-		return err
-	})
+	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
 }
 
 // Discard deletes the actor's draft in a row. The error is NotFound if there is none.
@@ -164,17 +161,16 @@ func (s *Service) Discard(ctx context.Context, a *rights.Actor, row int64) error
 }
 
 // List lists the actor's drafts, the newest first, with the titles of their places.
-func (s *Service) List(ctx context.Context, a *rights.Actor) (list []Draft, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) List(ctx context.Context, a *rights.Actor) ([]Draft, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Draft, err error) {
 		list, err = store.List(c, scan, columns+" ORDER BY d.saved_at DESC, d.id DESC LIMIT ?", a.ID(), MaxEach)
 		for i := range list {
 			if err == nil {
 				list[i].In, err = titleOf(c, a, list[i].Place)
 			}
 		}
-		return err
+		return list, err
 	})
-	return list, err
 }
 
 // titleOf returns the title of a place, or an empty string if the actor does not see it.

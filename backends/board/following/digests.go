@@ -81,8 +81,8 @@ func (d Digests) Anchor(c store.Conn, user int64, now time.Time) error {
 	return err
 }
 
-// Reschedule moves the digests of a member that wait to the times which the row of the member has now. Those that are
-// overdue or failed stay where they are.
+// Reschedule moves the waiting digests of a member to the hour and day that the member has chosen by now. Digests that
+// are overdue, or could not be sent before, keep their time.
 func Reschedule(c store.Conn, user int64, now time.Time) error {
 	d, err := DigestsOf(c, user)
 	if err != nil {
@@ -101,12 +101,10 @@ func Reschedule(c store.Conn, user int64, now time.Time) error {
 }
 
 // Digests returns when the actor gets digests.
-func (s *Service) Digests(ctx context.Context, a *rights.Actor) (d Digests, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		d, err = DigestsOf(c, a.ID())
-		return err
+func (s *Service) Digests(ctx context.Context, a *rights.Actor) (Digests, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (Digests, error) {
+		return DigestsOf(c, a.ID())
 	})
-	return d, err
 }
 
 // SetDigests sets the hour and, for weekly ones, the day at which the actor gets digests.

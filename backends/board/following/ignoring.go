@@ -35,13 +35,11 @@ func IgnoredBy() content.Listing {
 }
 
 // Ignored lists those whom the actor ignores.
-func (s *Service) Ignored(ctx context.Context, a *rights.Actor) (list []Person, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, func(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.Name) },
+func (s *Service) Ignored(ctx context.Context, a *rights.Actor) ([]Person, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Person, error) {
+		return store.List(c, func(r store.Row) (p Person, err error) { return p, r.Scan(&p.ID, &p.Name) },
 			IgnoredBy().SQL(c.Dialect()), a.ID(), MaxIgnored)
-		return err
 	})
-	return list, err
 }
 
 // Ignores returns which of some members the actor ignores; the others are not in the map. users must not be empty.
@@ -55,13 +53,12 @@ func Ignores(c store.Conn, a *rights.Actor, users ...any) (map[int64]int64, erro
 }
 
 // IgnoresMember reports whether the actor ignores a member.
-func (s *Service) IgnoresMember(ctx context.Context, a *rights.Actor, user int64) (yes bool, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) IgnoresMember(ctx context.Context, a *rights.Actor, user int64) (bool, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
 		ignored, err := Ignores(c, a, user)
 		yes = len(ignored) > 0
-		return err
+		return yes, err
 	})
-	return yes, err
 }
 
 // Ignore makes the actor ignore a member, who is not told.
@@ -89,8 +86,5 @@ func (s *Service) Ignore(ctx context.Context, a *rights.Actor, user int64) error
 
 // Unignore makes the actor ignore a member no more.
 func (s *Service) Unignore(ctx context.Context, a *rights.Actor, user int64) error {
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("DELETE FROM board_blocks WHERE user_id = ? AND blocked_id = ?", a.ID(), user)
-		return err
-	})
+	return s.Exec(ctx, "DELETE FROM board_blocks WHERE user_id = ? AND blocked_id = ?", a.ID(), user)
 }

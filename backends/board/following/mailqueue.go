@@ -18,13 +18,11 @@ func (s *Service) queueMail(
 ) error {
 	now := s.Moment()
 	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
-		" created_at)"+
-		" SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
+		" created_at) SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CAST(? AS BIGINT) + "+digestDue+", CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
 		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+
-		" ORDER BY s.user_id"+
-		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
+		" ORDER BY s.user_id ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
 		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
 		" ELSE board_mails.first_post_id END,"+
 		" created_at = CASE WHEN excluded.first_post_id BETWEEN board_mails.first_post_id AND board_mails.last_post_id"+

@@ -16,9 +16,10 @@ const KindMention = "mention"
 // MentionMode is the mode and the source, in the table board_mails, of mails about mentions.
 const MentionMode = "named"
 
-// Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It leaves
-// out the author, who may not see the post, who ignores the author, and whom it has notified of this post before. A
-// notification of the post that a follower has got becomes one of the mention. It is called after Notify.
+// Mention notifies the members with these ids that a visible post mentions them, and queues mails about it. It skips
+// the author, members who may not see the post or who ignore the author, and members whom it has notified of this post
+// before. A follower whom Notify has told of the post has one notification afterwards, that of the mention; so Mention
+// is called after Notify.
 func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, post int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -46,7 +47,8 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 			return err
 		}
 		err = c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
-			" SELECT u.id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_users u WHERE u.id = ? AND NOT EXISTS (SELECT 1"+known+"= ?)",
+			" SELECT u.id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_users u WHERE u.id = ? AND NOT EXISTS (SELECT 1"+
+			known+"= ?)",
 			KindMention, t.ID, post, author.Name, s.Moment(), u.ID, u.ID, maxUnseen, post, KindMention)
 		if err != nil {
 			return err
@@ -102,11 +104,10 @@ func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 }
 
 // MentionMails reports whether the actor is mailed about posts that mention it.
-func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (yes bool, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (bool, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
+		return yes, c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
 	})
-	return yes, err
 }
 
 // SetMentionMails sets whether a member is mailed about posts that mention it from now on.
@@ -115,7 +116,7 @@ func SetMentionMails(c store.Conn, user int64, yes bool) error {
 	return err
 }
 
-// WishMentionMails sets it for the actor.
+// WishMentionMails sets whether the actor is mailed about posts that mention it from now on.
 func (s *Service) WishMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
 	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), yes) })
 }

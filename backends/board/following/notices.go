@@ -55,17 +55,13 @@ func (n *Notification) countReactions(c store.Conn) error {
 }
 
 // Notices reports whether the actor is notified of reactions to its posts, and of posts of it that became answers.
-func (s *Service) Notices(ctx context.Context, a *rights.Actor) (yes bool, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+func (s *Service) Notices(ctx context.Context, a *rights.Actor) (bool, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
+		return yes, c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
 	})
-	return yes, err
 }
 
 // SetNotices sets whether the actor is notified of reactions and answers from now on.
 func (s *Service) SetNotices(ctx context.Context, a *rights.Actor, yes bool) error {
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(yes), a.ID())
-		return err
-	})
+	return s.Exec(ctx, "UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(yes), a.ID())
 }

@@ -46,13 +46,9 @@ func (s *Service) Notifications(
 			last = math.MaxInt64
 		}
 		for range notificationBatches {
-			var batch []Notification
-			err := c.All(NotificationsOf().SQL(c.Dialect()), []any{a.ID(), last, notificationBatch}, func(r store.Row) error {
-				var n Notification
-				err := r.Scan(&n.ID, &n.Kind, &n.Thread, &n.Post, &n.Actor, &n.Created, &n.Read)
-				batch = append(batch, n)
-				return err
-			})
+			batch, err := store.List(c, func(r store.Row) (n Notification, err error) {
+				return n, r.Scan(&n.ID, &n.Kind, &n.Thread, &n.Post, &n.Actor, &n.Created, &n.Read)
+			}, NotificationsOf().SQL(c.Dialect()), a.ID(), last, notificationBatch)
 			if err != nil {
 				return err
 			}
@@ -92,13 +88,11 @@ func (s *Service) Notifications(
 }
 
 // ReadNotifications marks the actor's notifications up to an id as read, and returns how many were unread.
-func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo int64) (n int64, err error) {
-	err = s.Write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL",
+func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo int64) (int64, error) {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (int64, error) {
+		return c.Exec("UPDATE board_notifications SET read_at = ? WHERE user_id = ? AND id <= ? AND read_at IS NULL",
 			s.Moment(), a.ID(), upTo)
-		return err
 	})
-	return n, err
 }
 
 // NotificationsOf returns the query for the notifications of a user, newest first. Its arguments are user, id and
@@ -119,9 +113,8 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 	if a.User == nil {
 		return 0, nil
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		n = 0
-		return c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility, w.kind FROM"+
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (n int, err error) {
+		return n, c.All("SELECT t.forum_id, COALESCE(t.author_id, 0), t.visibility, COALESCE(i.author_id, 0), i.visibility, w.kind FROM"+
 			" (SELECT post_id, kind, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
 			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = i.thread_id WHERE w.read_at IS NULL",
 			[]any{a.ID(), maxUnseen}, func(r store.Row) error {
@@ -134,14 +127,12 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 				return err
 			})
 	})
-	return n, err
 }
 
 // toldOf is the condition for the unread notifications of a member about the posts of a thread up to a post, among
 // the newest ones. Its arguments are user, limit, thread and post.
 const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
-	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
-	" WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
+	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
 // Told reports whether a member has unread notifications about the posts of a thread up to a post, among the newest
 // ones.

@@ -98,14 +98,10 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
 	}
-	var replies []*content.Post
-	err := c.All("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
-		" AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?",
-		[]any{t.ID, s.Now().Add(-KeepNotifications).UnixMicro(), caughtUp}, func(r store.Row) error {
-			p, err := content.ScanPost(r)
-			replies = append(replies, p)
-			return err
-		})
+	replies, err := store.List(c, content.ScanPost, "SELECT "+
+		content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
+		" AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?", t.ID,
+		s.Now().Add(-KeepNotifications).UnixMicro(), caughtUp)
 	if err != nil || len(replies) == 0 {
 		return err
 	}

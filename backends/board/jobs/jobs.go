@@ -68,9 +68,7 @@ func List(current func() *Work) []jobs.Job {
 		}}
 	}
 	return []jobs.Job{
-		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int,
-			error,
-		) {
+		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) {
 			return w.Admin.Deliver(ctx, w.Webhooks)
 		}),
 		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Mails) }),
@@ -78,14 +76,10 @@ func List(current func() *Work) []jobs.Job {
 			n, err := w.Purge(ctx)
 			return int(n), err
 		}),
-		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int,
-			error,
-		) {
+		job(JobAttachments, 6*time.Hour, func(ctx context.Context, w *Work) (int, error) {
 			return w.Attachments.SweepAttachments(ctx)
 		}),
-		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int,
-			error,
-		) {
+		job(JobImages, time.Hour, func(ctx context.Context, w *Work) (int, error) {
 			return w.Attachments.StripAttachments(ctx)
 		}),
 		job(JobArchive, 24*time.Hour, func(ctx context.Context, w *Work) (int, error) {

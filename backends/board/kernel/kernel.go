@@ -82,5 +82,26 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }
 
+// Exec runs one statement in a transaction of its own.
+func (s *Server) Exec(ctx context.Context, query string, args ...any) error {
+	return s.Write(ctx, func(c store.Conn) error {
+		_, err := c.Exec(query, args...)
+		return err
+	})
+}
+
+// Value runs fn by run, which is the method Read, ReadBriefly or Write of a Server, and returns the value of fn.
+func Value[T any](
+	ctx context.Context,
+	run func(ctx context.Context, fn func(c store.Conn) error) error,
+	fn func(c store.Conn) (T, error),
+) (value T, err error) {
+	err = run(ctx, func(c store.Conn) (err error) {
+		value, err = fn(c)
+		return err
+	})
+	return value, err
+}
+
 // Moment returns the current time in the form in which it is stored.
 func (s *Server) Moment() Moment { return MomentOf(s.Now()) }

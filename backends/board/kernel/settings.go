@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"cmp"
-	"database/sql"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,11 +38,11 @@ type Settings struct {
 	Images         bool
 	Tags           string
 
-	TitleLeast, TitleMost     int64 // characters
-	MessageLeast, MessageMost int64 // characters
-	WordsMost                 int64
-	DuplicateSeconds          int64
-	EditGraceSeconds          int64
+	MinTitle, MaxTitle     int64 // characters
+	MinMessage, MaxMessage int64 // characters
+	MaxWords               int64
+	DuplicateSeconds       int64
+	EditGraceSeconds       int64
 
 	ConfirmMail    bool   // new members must first open a link that is mailed to them
 	ReservedNames  string // names that new members cannot choose, one on each line
@@ -74,12 +72,12 @@ type Settings struct {
 
 	Reactions string // that members can give to posts, one on each line; empty: none
 
-	TokensMost int64
-	TokenDays  int64
+	MaxTokens int64
+	TokenDays int64
 
-	AttachmentsMost int64 // per post
-	AttachmentKiB   int64 // size of one attachment
-	MemberMiB       int64 // size of all attachments of one member
+	MaxAttachments int64 // per post
+	AttachmentKiB  int64 // size of one attachment
+	MemberMiB      int64 // size of all attachments of one member
 }
 
 // SeedRules are the settings by which the titles and messages of fixtures are checked.
@@ -89,17 +87,18 @@ var SeedRules = DefaultSettings(Options{})
 // configuration.
 func DefaultSettings(o Options) Settings {
 	return Settings{
-		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.", Images: true, Tags: TagsList,
-		TitleLeast: 3, TitleMost: 120, MessageLeast: 2, MessageMost: 30_000, WordsMost: 5_000, DuplicateSeconds: 60,
+		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.",
+		Images: true, Tags: TagsList,
+		MinTitle: 3, MaxTitle: 120, MinMessage: 2, MaxMessage: 30_000, MaxWords: 5_000, DuplicateSeconds: 60,
 		EditGraceSeconds: 300,
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
 		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2, NewMemberTwice: 200,
 		WarningDays: 90, WarningHold: 3, WarningSuspend: 6, WarningSuspendDays: 7,
 		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10,
 		ThreadsPerHour: 10, PostsPerHour: 60,
-		Reactions:  "👍 Like\n🙏 Thanks\n😄 Funny\n🤝 Agree",
-		TokensMost: 10, TokenDays: 90,
-		AttachmentsMost: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
+		Reactions: "👍 Like\n🙏 Thanks\n😄 Funny\n🤝 Agree",
+		MaxTokens: 10, TokenDays: 90,
+		MaxAttachments: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
 	}
 }
 
@@ -119,8 +118,8 @@ type Setting struct {
 	Label   string
 	Hint    string
 	Kind    string
-	Least   int64 // the smallest number, or the smallest number of characters
-	Most    int64
+	Min     int64 // the smallest number, or the smallest number of characters
+	Max     int64
 	Choices []string
 
 	of func(*Settings) any
@@ -151,16 +150,16 @@ func (s *Setting) Put(settings *Settings, value string) error {
 		switch {
 		case s.Kind == KindChoice && !slices.Contains(s.Choices, value):
 			return Invalid(s.Name, "unknown", s.Label+": choose one of "+strings.Join(s.Choices, ", "))
-		case s.Kind != KindChoice && (n < s.Least || n > s.Most):
-			return Invalid(s.Name, "length", s.Label+": must have "+Itoa(s.Least)+" to "+Itoa(s.Most)+" characters")
+		case s.Kind != KindChoice && (n < s.Min || n > s.Max):
+			return Invalid(s.Name, "length", s.Label+": must have "+Itoa(s.Min)+" to "+Itoa(s.Max)+" characters")
 		case s.Kind == KindLine && !text.IsLine(value), !text.IsPlain(value):
 			return Invalid(s.Name, "control_character", s.Label+": must not have control characters")
 		}
 		*v = value
 	case *int64:
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		if err != nil || n < s.Least || n > s.Most {
-			return Invalid(s.Name, "range", s.Label+": must be a whole number from "+Itoa(s.Least)+" to "+Itoa(s.Most))
+		if err != nil || n < s.Min || n > s.Max {
+			return Invalid(s.Name, "range", s.Label+": must be a whole number from "+Itoa(s.Min)+" to "+Itoa(s.Max))
 		}
 		*v = n
 	case *bool:
@@ -175,7 +174,7 @@ func AllSettings() []Setting {
 		"Warnings", "Flood control", "Tokens", "Attachments"
 	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
 		return Setting{
-			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Least: least, Most: most,
+			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Min: least, Max: most,
 			of: func(s *Settings) any { return of(s) },
 		}
 	}
@@ -187,12 +186,12 @@ func AllSettings() []Setting {
 	}
 	return []Setting{
 		{
-			Name: "name", Section: general, Label: "Name", Kind: KindLine, Least: 1, Most: 80,
+			Name: "name", Section: general, Label: "Name", Kind: KindLine, Min: 1, Max: 80,
 			of: func(s *Settings) any { return &s.Name },
 		},
 		{
 			Name: "description", Section: general, Label: "Description", Hint: "One line below the name.", Kind: KindLine,
-			Most: 200, of: func(s *Settings) any { return &s.Description },
+			Max: 200, of: func(s *Settings) any { return &s.Description },
 		},
 		{
 			Name: "registration", Section: general, Label: "Registration",
@@ -203,7 +202,7 @@ func AllSettings() []Setting {
 		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.",
 			func(s *Settings) *bool { return &s.Offline }),
 		{
-			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Most: 1000,
+			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Max: 1000,
 			of: func(s *Settings) any { return &s.OfflineMessage },
 		},
 		{
@@ -225,29 +224,29 @@ func AllSettings() []Setting {
 		{
 			Name: "question", Section: joining, Label: "Question to new members",
 			Hint: "One that your members can answer and programs cannot. Empty: none.",
-			Kind: KindLine, Most: 200, of: func(s *Settings) any { return &s.Question },
+			Kind: KindLine, Max: 200, of: func(s *Settings) any { return &s.Question },
 		},
 		{
 			Name: "answers", Section: joining, Label: "Right answers",
 			Hint: "One on each line. Capitals, spaces and signs do not count.",
-			Kind: KindText, Most: 1000, of: func(s *Settings) any { return &s.Answers },
+			Kind: KindText, Max: 1000, of: func(s *Settings) any { return &s.Answers },
 		},
 		{
 			Name: "reserved_names", Section: joining, Label: "Reserved names",
 			Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support" +
 				" and the like.",
-			Kind: KindText, Most: 4000, of: func(s *Settings) any { return &s.ReservedNames },
+			Kind: KindText, Max: 4000, of: func(s *Settings) any { return &s.ReservedNames },
 		},
 
 		number(texts, "title_min", "Shortest title", "Characters.",
-			1, 120, func(s *Settings) *int64 { return &s.TitleLeast }),
-		number(texts, "title_max", "Longest title", "Characters.", 10, 250, func(s *Settings) *int64 { return &s.TitleMost }),
+			1, 120, func(s *Settings) *int64 { return &s.MinTitle }),
+		number(texts, "title_max", "Longest title", "Characters.", 10, 250, func(s *Settings) *int64 { return &s.MaxTitle }),
 		number(texts, "message_min", "Shortest message", "Characters.",
-			1, 1000, func(s *Settings) *int64 { return &s.MessageLeast }),
+			1, 1000, func(s *Settings) *int64 { return &s.MinMessage }),
 		number(texts, "message_max", "Longest message", "Characters.",
-			100, 60_000, func(s *Settings) *int64 { return &s.MessageMost }),
+			100, 60_000, func(s *Settings) *int64 { return &s.MaxMessage }),
 		number(texts, "words_max", "Most words of a message", "A forum may set fewer.",
-			10, WordsMost, func(s *Settings) *int64 { return &s.WordsMost }),
+			10, MaxWords, func(s *Settings) *int64 { return &s.MaxWords }),
 		number(texts, "duplicate_seconds", "Same text twice",
 			"Refused in the same thread within so many seconds; 0: allowed.",
 			0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
@@ -256,7 +255,7 @@ func AllSettings() []Setting {
 		{
 			Name: "reactions", Section: texts, Label: "Reactions to posts",
 			Hint: "One on each line, at most 8 of up to 20 characters. Empty: none. One that is left out stays on posts that have it.",
-			Kind: KindText, Most: 200, of: func(s *Settings) any { return &s.Reactions },
+			Kind: KindText, Max: 200, of: func(s *Settings) any { return &s.Reactions },
 		},
 
 		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.",
@@ -297,12 +296,12 @@ func AllSettings() []Setting {
 			0, 10_000, func(s *Settings) *int64 { return &s.PostsPerHour }),
 
 		number(tokens, "tokens_max", "Tokens of a member", "Valid ones at a time.",
-			0, 100, func(s *Settings) *int64 { return &s.TokensMost }),
+			0, 100, func(s *Settings) *int64 { return &s.MaxTokens }),
 		number(tokens, "token_days", "Days a token lasts", "What the form of a new token begins with.",
 			1, 3650, func(s *Settings) *int64 { return &s.TokenDays }),
 
 		number(files, "attachments_max", "Attachments of a post", "0: none.",
-			0, 100, func(s *Settings) *int64 { return &s.AttachmentsMost }),
+			0, 100, func(s *Settings) *int64 { return &s.MaxAttachments }),
 		number(files, "attachment_kib", "Largest attachment", "KiB.",
 			1, MaxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
 		number(files, "member_mib", "Attachments of a member", "MiB of all together; 0: no limit.",
@@ -333,10 +332,10 @@ func (s *Settings) Tag() string { return Tag(s) }
 
 // Contradictions returns an error for each setting that is valid alone but not together with another one.
 func (s *Settings) Contradictions() (wrong []error) {
-	if s.TitleLeast > s.TitleMost {
+	if s.MinTitle > s.MaxTitle {
 		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
 	}
-	if s.MessageLeast > s.MessageMost {
+	if s.MinMessage > s.MaxMessage {
 		wrong = append(wrong, Invalid("message_min", "range", "Shortest message: is longer than the longest"))
 	}
 	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
@@ -387,10 +386,7 @@ func (s *Settings) FloodFor(posts int64) RateLimit {
 // StoredSetting returns a value of the table board_settings, or an empty string if it is not there.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return value, err
+	return value, OrNone(err)
 }
 
 // The names of some rows in the table board_settings.

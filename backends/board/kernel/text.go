@@ -11,8 +11,8 @@ import (
 // The maximum lengths of texts, in characters. Those of titles and messages are settings.
 const (
 	maxReason = 200
-	SlugMost  = 60
-	WordsMost = 10_000 // in words; settings and forums may allow fewer
+	MaxSlug   = 60
+	MaxWords  = 10_000 // in words; settings and forums may allow fewer
 )
 
 // CheckTitle normalizes and checks the title of a thread. It returns the title to store, or an error of Invalid.
@@ -22,11 +22,11 @@ func (s *Settings) CheckTitle(title string) (string, error) {
 	switch {
 	case !text.IsLine(title):
 		return "", Invalid("title", "control_character", "the title must be one line without control characters")
-	case n < s.TitleLeast:
-		return "", Invalid("title", "too_short", fmt.Sprintf("the title must have at least %d characters", s.TitleLeast))
-	case n > s.TitleMost:
+	case n < s.MinTitle:
+		return "", Invalid("title", "too_short", fmt.Sprintf("the title must have at least %d characters", s.MinTitle))
+	case n > s.MaxTitle:
 		return "", Invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed",
-			n, s.TitleMost))
+			n, s.MaxTitle))
 	case text.Words(title) == 0:
 		return "", Invalid("title", "no_words", "the title must have a word")
 	}
@@ -41,14 +41,14 @@ func (s *Settings) CheckMessage(message string) (string, error) {
 	switch {
 	case !text.IsPlain(message):
 		return "", Invalid("message", "control_character", "the message must not have control characters")
-	case n < s.MessageLeast:
+	case n < s.MinMessage:
 		return "", Invalid("message", "too_short", fmt.Sprintf("the message must have at least %d characters",
-			s.MessageLeast))
-	case n > s.MessageMost:
+			s.MinMessage))
+	case n > s.MaxMessage:
 		return "", Invalid("message", "too_long", fmt.Sprintf("the message has %d characters, at most %d are allowed",
-			n, s.MessageMost))
+			n, s.MaxMessage))
 	}
-	return message, CheckWords(message, 1, s.WordsMost)
+	return message, CheckWords(message, 1, s.MaxWords)
 }
 
 // CheckWords returns an error of Invalid if message has fewer words than least or more than most.
@@ -77,4 +77,4 @@ func CheckReason(reason string) (string, error) {
 }
 
 // Slug returns a title in the form in which it is part of a URL, or "thread" if nothing of it is usable there.
-func Slug(title string) string { return cmp.Or(text.Slug(title, SlugMost), "thread") }
+func Slug(title string) string { return cmp.Or(text.Slug(title, MaxSlug), "thread") }

@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
+	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -20,6 +23,34 @@ func OrNotFound(err error) error {
 		return NotFound()
 	}
 	return err
+}
+
+// OrNone returns nil for sql.ErrNoRows, and every other error as it is. It is for a row that need not be there.
+func OrNone(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// ExecAll runs statements in their order, each with the same arguments.
+func ExecAll(c store.Conn, statements []string, args ...any) error {
+	for _, statement := range statements {
+		if _, err := c.Exec(statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteFrom deletes the rows of tables in which a column has a value, in the order of the tables.
+func DeleteFrom(c store.Conn, column string, value any, tables ...string) error {
+	for _, table := range tables {
+		if _, err := c.Exec("DELETE FROM "+table+" WHERE "+column+" = ?", value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Null returns n for a column that is NULL instead of 0.
@@ -79,3 +110,24 @@ func JoinDetail(first, second string) string {
 
 // Brief shortens a value for an entry of the log. It returns "none" for an empty value.
 func Brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }
+
+// Moment is a time in the form in which it is stored.
+type Moment = instant.Moment
+
+// MomentOf converts a time to the form in which it is stored.
+func MomentOf(t time.Time) Moment { return instant.Of(t) }
+
+// Mount is the path of the API below the base URL.
+const Mount = "/api/v1"
+
+// Objects is how the API reads JSON bodies: the maximum size, in bytes, and the codes of its errors.
+var Objects = rest.Objects{MaxBytes: 256 << 10, Code: "invalid_body", TooLarge: "payload_too_large"}
+
+// BadBody returns the error for a request whose JSON body is malformed, at the given field.
+func BadBody(field, reason, message string) error { return Objects.Refuse(field, reason, message) }
+
+// PurgeBatch is how many rows are deleted in one transaction. It is small because other writers wait meanwhile.
+const PurgeBatch = 500
+
+// MaxPage is the maximum number of elements on a page of a list.
+const MaxPage = 100

@@ -3,7 +3,6 @@ package mails
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -39,20 +38,15 @@ type Recipient struct {
 
 // DueMail lists recipients to be mailed now, at most limit: first those who wait for a link, then those who have
 // waited longest.
-func (s *Service) DueMail(ctx context.Context, limit int) (list []Recipient, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
+func (s *Service) DueMail(ctx context.Context, limit int) ([]Recipient, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Recipient, err error) {
 		now := s.Moment()
-		return c.All("SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
-			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?",
-			[]any{now, now, accounts.LinkSource, limit}, func(r store.Row) error {
-				var to Recipient
-				err := r.Scan(&to.User, &to.Mode)
-				list = append(list, to)
-				return err
-			})
+		return store.List(c, func(r store.Row) (to Recipient, err error) {
+			return to, r.Scan(&to.User, &to.Mode)
+		}, "SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
+			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", now, now, accounts.LinkSource,
+			limit)
 	})
-	return list, err
 }
 
 // Mailing is the content of one mail to one member. The node that has claimed it has it alone until the lease ends,
@@ -133,15 +127,13 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 		if err := m.digests.Anchor(c, to.User, s.Now()); err != nil {
 			return err
 		}
-		return c.All("UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ?"+
+		m.rows, err = store.List(c, func(r store.Row) (row mailRow, err error) {
+			return row, r.Scan(&row.id, &row.thread, &row.first, &row.last, &row.attempts, &row.source, &row.created)
+		}, "UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ?"+
 			" AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
-			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at",
-			[]any{now.Add(MailLease), to.User, to.Mode, now, now, mailRows}, func(r store.Row) error {
-				var row mailRow
-				err := r.Scan(&row.id, &row.thread, &row.first, &row.last, &row.attempts, &row.source, &row.created)
-				m.rows = append(m.rows, row)
-				return err
-			})
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at", now.Add(MailLease), to.User,
+			to.Mode, now, now, mailRows)
+		return err
 	})
 	if err != nil || len(m.rows) == 0 {
 		return nil, err
@@ -204,13 +196,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 			if t.Count > 0 {
 				forums[t.Forum] = true
 			}
-			switch {
-			case t.Count == 0:
-			case len(m.Threads) == mailThreads:
-				m.More++
-			default:
-				m.Threads = append(m.Threads, t)
-			}
+			m.add(t)
 		}
 		if len(forums) != 1 {
 			return nil
@@ -224,6 +210,17 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		m.Unsubscribe = s.UnsubscribeToken(m.User, m.Mode[0], 0)
 	}
 	return err
+}
+
+// add adds a thread to a mail, if it has new posts. Beyond mailThreads it only counts it.
+func (m *Mailing) add(t MailThread) {
+	switch {
+	case t.Count == 0:
+	case len(m.Threads) == mailThreads:
+		m.More++
+	default:
+		m.Threads = append(m.Threads, t)
+	}
 }
 
 // mailThread returns a thread with its new posts for a mail. Its Count is 0 if the member may not see the thread, no
@@ -257,7 +254,7 @@ func (s *Service) mailThread(
 	var read int64
 	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?",
 		a.ID(), t.ID).Scan(&read)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := kernel.OrNone(err); err != nil {
 		return m, err
 	}
 	unread := "p.id > ?"
@@ -272,20 +269,19 @@ func (s *Service) mailThread(
 }
 
 // read counts the posts that a query finds and reads the first of them, for a mail to a member.
-func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []any) error {
+func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []any) (err error) {
 	if err := c.Row("SELECT count(*) FROM (SELECT 1 AS one"+posts+" LIMIT 100) n", args...).Scan(&m.Count); err != nil ||
 		m.Count == 0 {
 		return err
 	}
-	return c.All("SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
-		append(args, mailPosts), func(r store.Row) error {
-			var p MailPost
-			var at kernel.Moment
-			err := r.Scan(&p.ID, &p.Number, &p.Author, &at, &p.Excerpt)
-			p.At, p.Excerpt = at.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
-			m.Posts = append(m.Posts, p)
-			return err
-		})
+	m.Posts, err = store.List(c, func(r store.Row) (p MailPost, err error) {
+		var at kernel.Moment
+		err = r.Scan(&p.ID, &p.Number, &p.Author, &at, &p.Excerpt)
+		p.At, p.Excerpt = at.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
+		return p, err
+	}, "SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
+		append(args, mailPosts)...)
+	return err
 }
 
 func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
@@ -393,7 +389,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 	if !ok || len(raw) != unsubscribeSize {
 		return u, kernel.NotFound()
 	}
-	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)), id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
+	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)),
+		id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
 	switch raw[8] {
 	case 't':
 		u.target = "thread"

@@ -109,19 +109,17 @@ func (s *Service) Chosen(ctx context.Context, a *rights.Actor, ids []int64) (lis
 	if ids, err = sorted(ids); err != nil {
 		return nil, err
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
-		list = nil
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Item, err error) {
 		for _, id := range ids {
 			t, p, err := content.PostByID(c, a, id, "")
 			if kernel.NotFoundErr(err) {
 				continue
 			}
 			if err != nil {
-				return err
+				return list, err
 			}
 			list = append(list, Item{p, t})
 		}
-		return nil
+		return list, nil
 	})
-	return list, err
 }

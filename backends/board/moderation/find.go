@@ -26,16 +26,12 @@ type Query struct {
 // looked limits how many posts one page of Find looks at, where no index tells which ones match.
 const looked = 5000
 
-// moderates is the rights of which one lets a member choose posts of a forum.
+// moderates lists rights in a forum, each of which lets a member choose posts there.
 var moderates = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
 
 // Forums lists the forums whose posts the actor moderates. The error is Forbidden if there are none.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range access.Order {
+	for _, id := range a.Rights.Access.Order {
 		for _, right := range moderates {
 			if a.ReadsAll(id) && a.Has(id, right) {
 				forums = append(forums, id)
@@ -100,7 +96,7 @@ func (q Query) matches(item Item) bool {
 	return at >= q.From && (q.To == 0 || at < q.To) && (!q.Starts || item.Post.Number == 1)
 }
 
-// find lists a page of the posts of a member, or of all members.
+// find returns a page of the posts in forums that a query without words selects, and the After of the next page.
 func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, next int64, err error) {
 	before := q.After
 	if before == 0 {
@@ -124,14 +120,10 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 		to = math.MaxInt64
 	}
 	args = append([]any{q.From, to}, append(forums, append(args, looked)...)...)
-	err = c.All("SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
-		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args,
-		func(r store.Row) error {
-			var p row
-			err := r.Scan(&p.id, &p.fits)
-			rows = append(rows, p)
-			return err
-		})
+	rows, err = store.List(c, func(r store.Row) (p row, err error) {
+		return p, r.Scan(&p.id, &p.fits)
+	}, "SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
+		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -125,7 +125,8 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, titl
 // reindex indexes a post for the search again, since the title of a thread is found with its first post.
 func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
 	var message string
-	if err := c.Row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.ID, post).Scan(&message); err != nil {
+	if err := c.Row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.ID,
+		post).Scan(&message); err != nil {
 		return err
 	}
 	return search.Index(c, post, starts, t.Title, message)
@@ -133,14 +134,12 @@ func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
 
 // ResumeMerges does what is left of merges that were interrupted, and returns how many there were.
 func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
-	var undone []any
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		undone, err = list(c, "SELECT thread_id FROM board_merged_threads WHERE merged_at IS NULL ORDER BY thread_id"+
-			" LIMIT ?", batch)
-		return err
+	undone, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]int64, error) {
+		return store.Column[int64](c, "SELECT thread_id FROM board_merged_threads WHERE merged_at IS NULL"+
+			" ORDER BY thread_id LIMIT ?", batch)
 	})
 	for _, id := range undone {
-		if err := s.finish(ctx, id.(int64)); err != nil {
+		if err := s.finish(ctx, id); err != nil {
 			return n, err
 		}
 		n++
@@ -154,7 +153,8 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 		s.Pause()
 		err := s.Write(ctx, func(c store.Conn) error {
 			var into int64
-			err := c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL", merged).Scan(&into)
+			err := c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL",
+				merged).Scan(&into)
 			if errors.Is(err, sql.ErrNoRows) {
 				done = true // by another node
 				return nil
@@ -195,7 +195,7 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 		return false, err
 	}
 	left, to.Next = left-n, to.Next+int64(n)
-	ids, err := list(c, "SELECT id FROM board_posts WHERE thread_id = ? AND id > ? ORDER BY id LIMIT ?",
+	ids, err := store.Column[any](c, "SELECT id FROM board_posts WHERE thread_id = ? AND id > ? ORDER BY id LIMIT ?",
 		from.ID, from.First, left)
 	if err != nil {
 		return false, err
@@ -224,7 +224,7 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 
 // followers makes up to limit followers of a thread follow another one, and returns how many there were.
 func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
-	ids, err := list(c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
+	ids, err := store.Column[any](c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" ORDER BY user_id LIMIT ?", from.ID, limit)
 	if err != nil || len(ids) == 0 {
 		return 0, err
@@ -255,7 +255,8 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 func (s *Service) end(move *transfer) error {
 	c, from, to := move.c, move.from, move.to
 	var number int64
-	if err := c.Row("SELECT first_number FROM board_merged_threads WHERE thread_id = ?", from.ID).Scan(&number); err != nil {
+	if err := c.Row("SELECT first_number FROM board_merged_threads WHERE thread_id = ?",
+		from.ID).Scan(&number); err != nil {
 		return err
 	}
 	first := from.First
@@ -287,4 +288,22 @@ func (s *Service) end(move *transfer) error {
 		}
 	}
 	return move.save()
+}
+
+// MergedInto returns the thread into which another one was merged, and the post there that was its first one. The
+// error is NotFound if there is none that the actor sees.
+func (s *Service) MergedInto(ctx context.Context, a *rights.Actor, thread int64) (into, first int64, err error) {
+	err = s.Read(ctx, func(c store.Conn) error {
+		err := c.Row("SELECT into_id, first_post FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NOT NULL",
+			thread).Scan(&into, &first)
+		if errors.Is(err, sql.ErrNoRows) {
+			return kernel.NotFound()
+		}
+		if err != nil {
+			return err
+		}
+		_, err = content.ThreadFor(c, a, into, "")
+		return err
+	})
+	return into, first, err
 }

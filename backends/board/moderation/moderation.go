@@ -27,16 +27,9 @@ type Service struct {
 	Pause func()
 }
 
-// Options holds the services that moderation depends on. All are required.
-type Options struct {
-	Rights *rights.Service
-	Search *search.Service
-	Posts  *posts.Service
-}
-
 // New returns the Service of a board.
-func New(board *kernel.Server, o Options) *Service {
-	return &Service{Server: board, rights: o.Rights, search: o.Search, posts: o.Posts, Pause: func() {}}
+func New(board *kernel.Server, actors *rights.Service, finds *search.Service, writing *posts.Service) *Service {
+	return &Service{Server: board, rights: actors, search: finds, posts: writing, Pause: func() {}}
 }
 
 // AtOnce is the maximum number of posts or threads that one request can choose.

@@ -29,17 +29,12 @@ func (s *Service) readFrom(ctx context.Context, thread, post int64) ([]reader, e
 		" AND last_read_post_id >= ? LIMIT ?", thread, post, maxRead)
 }
 
-func (s *Service) readers(ctx context.Context, query string, args ...any) (found []reader, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		found = nil
-		return c.All(query, args, func(r store.Row) error {
-			var m reader
-			err := r.Scan(&m.user, &m.post)
-			found = append(found, m)
-			return err
-		})
+func (s *Service) readers(ctx context.Context, query string, args ...any) ([]reader, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]reader, error) {
+		return store.List(c, func(r store.Row) (m reader, err error) {
+			return m, r.Scan(&m.user, &m.post)
+		}, query, args...)
 	})
-	return found, err
 }
 
 // markRead records how far members have read a thread.

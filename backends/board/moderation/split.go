@@ -30,10 +30,6 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	if err != nil {
 		return 0, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return 0, err
-	}
 	read, err := s.readFrom(ctx, thread, ids[0])
 	if err != nil {
 		return 0, err
@@ -63,7 +59,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 			Forum: home.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
 			Created: first.Created, LastAt: first.Created, Prefix: from.Prefix,
 		}
-		if !slices.ContainsFunc(access.Offered[home.ID], func(p rights.Prefix) bool { return p.ID == to.Prefix }) {
+		if !slices.ContainsFunc(a.Rights.Access.Offered[home.ID], func(p rights.Prefix) bool { return p.ID == to.Prefix }) {
 			if to.Prefix = 0; home.RequiresPrefix {
 				return kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not have;"+
 					" split it here and move it then")

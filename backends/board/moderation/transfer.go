@@ -28,14 +28,10 @@ func (t *transfer) posts(ids []any, number int64) error {
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
 	here := append([]any{t.from.ID}, ids...)
 	type count struct{ author, posts int64 }
-	var authors []count
-	err := t.c.All("SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
-		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here, func(r store.Row) error {
-		var n count
-		err := r.Scan(&n.author, &n.posts)
-		authors = append(authors, n)
-		return err
-	})
+	authors, err := store.List(t.c, func(r store.Row) (n count, err error) {
+		return n, r.Scan(&n.author, &n.posts)
+	}, "SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
+		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +94,8 @@ func (t *transfer) attend(ids []any) error {
 
 // archived moves up to limit posts in the archive and returns how many it has moved. They get numbers from number on.
 func (t *transfer) archived(limit int, number int64) (int, error) {
-	ids, err := list(t.c, "SELECT id FROM board_posts_archive WHERE thread_id = ? ORDER BY id LIMIT ?", t.from.ID, limit)
+	ids, err := store.Column[any](t.c, "SELECT id FROM board_posts_archive WHERE thread_id = ? ORDER BY id LIMIT ?",
+		t.from.ID, limit)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
@@ -158,14 +155,4 @@ func (t *transfer) sign(forum int64) int64 {
 		return 1
 	}
 	return -1
-}
-
-// list returns the ids that a query selects, as arguments of other queries.
-func list(c store.Conn, query string, args ...any) (ids []any, err error) {
-	return ids, c.All(query, args, func(r store.Row) error {
-		var id int64
-		err := r.Scan(&id)
-		ids = append(ids, id)
-		return err
-	})
 }

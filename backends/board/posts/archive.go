@@ -32,13 +32,8 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	before := s.Moment().Add(-archiveAge)
 	var threads []int64
 	err = s.Read(ctx, func(c store.Conn) error {
-		threads = nil
-		return c.All(ArchiveCandidates(c.Dialect()), []any{before, ArchiveRun / 2, archiveThreads}, func(r store.Row) error {
-			var id int64
-			err := r.Scan(&id)
-			threads = append(threads, id)
-			return err
-		})
+		threads, err = store.Column[int64](c, ArchiveCandidates(c.Dialect()), before, ArchiveRun/2, archiveThreads)
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -79,15 +74,12 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 	for after := int64(0); ; {
 		type seen struct{ id, visibility int64 }
 		var page []seen
-		err := s.Read(ctx, func(c store.Conn) error {
-			page = page[:0]
-			return c.All("SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+
-				content.Limit(c.Dialect()), []any{thread, after, archiveLooked}, func(r store.Row) error {
-				var p seen
-				err := r.Scan(&p.id, &p.visibility)
-				page = append(page, p)
-				return err
-			})
+		err := s.Read(ctx, func(c store.Conn) (err error) {
+			page, err = store.List(c, func(r store.Row) (p seen, err error) {
+				return p, r.Scan(&p.id, &p.visibility)
+			}, "SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+
+				content.Limit(c.Dialect()), thread, after, archiveLooked)
+			return err
 		})
 		if err != nil {
 			return moved, err
@@ -121,14 +113,8 @@ func (s *Service) archivePosts(
 		var ids []int64
 		var n int64
 		err := s.Write(ctx, func(c store.Conn) (err error) {
-			ids = ids[:0]
-			err = c.All("SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+content.Limit(c.Dialect()),
-				[]any{thread, from, to, before, archiveBatch}, func(r store.Row) error {
-					var id int64
-					err := r.Scan(&id)
-					ids = append(ids, id)
-					return err
-				})
+			ids, err = store.Column[int64](c, "SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+
+				content.Limit(c.Dialect()), thread, from, to, before, archiveBatch)
 			if err != nil || len(ids) == 0 {
 				return err
 			}

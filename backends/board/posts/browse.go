@@ -49,17 +49,13 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 
 // tree adds the newest threads, and what is unread, to a list of forums.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
 	tree := make([]ForumEntry, len(list))
 	at := make(map[int64]*ForumEntry, len(list))
 	for i, f := range list {
 		tree[i].ForumInfo = f
 		at[f.ID] = &tree[i]
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
+	err := s.Read(ctx, func(c store.Conn) error {
 		now := s.Moment()
 		last := make(map[int64]*content.Thread)
 		err := c.All(content.NewestThreads(c.Dialect()), nil, func(r store.Row) error {
@@ -80,7 +76,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			info := content.ViewThread(access, a, t, content.Marks{}, now)
+			info := content.ViewThread(a, t, content.Marks{}, now)
 			f.Last = &info
 			if a.User != nil && t.LastAt > max(read[id], now.Add(-content.KeepUnread)) {
 				maybe = append(maybe, t)
@@ -107,13 +103,8 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 
 // hasUnread reports whether one of the newest threads of a forum is unread.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
-	var page []*content.Thread
-	err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{forum, math.MaxInt64, math.MaxInt64, unreadLooked},
-		func(r store.Row) error {
-			t, err := content.ScanThread(r)
-			page = append(page, t)
-			return err
-		})
+	page, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()), forum, math.MaxInt64,
+		math.MaxInt64, unreadLooked)
 	if err != nil {
 		return false, err
 	}
@@ -142,12 +133,9 @@ func threadList(a *rights.Actor, id int64) error {
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, forum int64, after string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
-	var from Position
-	if after != "" {
-		var ok bool
-		if from, ok = s.ReadCursor(forum, after); !ok {
-			return nil, "", kernel.BadRequest("after", "after must be the nextCursor of a page of this forum, unchanged")
-		}
+	from, err := s.ReadCursor(forum, after)
+	if err != nil {
+		return nil, "", err
 	}
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		list, next = []content.ThreadInfo{}, ""
@@ -169,7 +157,6 @@ func (s *Service) Threads(
 
 // ViewThreads returns threads as the actor sees them in a list.
 func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thread) ([]content.ThreadInfo, error) {
-	access := a.Rights.Access
 	marks, err := content.MarksOf(c, a, page)
 	if err != nil {
 		return nil, err
@@ -177,7 +164,7 @@ func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thr
 	list := make([]content.ThreadInfo, 0, len(page))
 	now := s.Moment()
 	for _, t := range page {
-		list = append(list, content.ViewThread(access, a, t, marks, now))
+		list = append(list, content.ViewThread(a, t, marks, now))
 	}
 	return list, nil
 }
@@ -186,13 +173,13 @@ func (s *Service) ViewThreads(c store.Conn, a *rights.Actor, page []*content.Thr
 const maxSticky = 50
 
 // Sticky lists the sticky threads of a forum that the actor sees.
-func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (list []content.ThreadInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) ([]content.ThreadInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []content.ThreadInfo, err error) {
 		if err := threadList(a, forum); err != nil {
-			return err
+			return list, err
 		}
 		var page []*content.Thread
-		err := c.All(stickyThreads(a.Shows(forum)).SQL(c.Dialect()), []any{forum, maxSticky}, func(r store.Row) error {
+		err = c.All(stickyThreads(a.Shows(forum)).SQL(c.Dialect()), []any{forum, maxSticky}, func(r store.Row) error {
 			t, err := content.ScanThread(r)
 			if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) {
 				page = append(page, t)
@@ -200,12 +187,10 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (lis
 			return err
 		})
 		if err != nil {
-			return err
+			return list, err
 		}
-		list, err = s.ViewThreads(c, a, page)
-		return err
+		return s.ViewThreads(c, a, page)
 	})
-	return list, err
 }
 
 // Recent lists the threads with the newest posts that the actor sees, each with its first post. They are the
@@ -213,10 +198,6 @@ func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) (lis
 func (s *Service) Recent(
 	ctx context.Context, a *rights.Actor, forum int64, limit int,
 ) (threads []content.ThreadInfo, first []content.PostInfo, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		threads, first = nil, nil
 		if forum != 0 {
@@ -225,19 +206,16 @@ func (s *Service) Recent(
 			}
 		}
 		var page []*content.Thread
-		for _, id := range access.Order {
+		for _, id := range a.Rights.Access.Order {
 			if forum != 0 && id != forum || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			err := c.All(threadsOfForum("= 0").SQL(c.Dialect()), []any{id, math.MaxInt64, math.MaxInt64, limit},
-				func(r store.Row) error {
-					t, err := content.ScanThread(r)
-					page = append(page, t)
-					return err
-				})
+			newest, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()),
+				id, math.MaxInt64, math.MaxInt64, limit)
 			if err != nil {
 				return err
 			}
+			page = append(page, newest...)
 			kernel.SortBy(page, func(t *content.Thread) int64 { return -int64(t.LastAt) })
 			page = page[:min(len(page), limit)]
 		}
@@ -250,7 +228,7 @@ func (s *Service) Recent(
 			if err != nil {
 				return err
 			}
-			threads, first = append(threads, content.ViewThread(access, a, t, content.Marks{}, now)),
+			threads, first = append(threads, content.ViewThread(a, t, content.Marks{}, now)),
 				append(first, content.ViewPost(p))
 		}
 		return nil
@@ -282,7 +260,7 @@ func (s *Service) Forum(
 }
 
 // viewForum returns a forum as the actor sees it.
-func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.Forum) content.ForumInfo {
+func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
 		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
 		Position:    f.Position,
@@ -292,7 +270,7 @@ func (s *Service) viewForum(access *rights.Access, a *rights.Actor, f *content.F
 	if f.Link.Valid {
 		view.LinkURL = &f.Link.String
 	}
-	for _, p := range access.Offered[f.ID] {
+	for _, p := range a.Rights.Access.Offered[f.ID] {
 		view.Prefixes = append(view.Prefixes, content.PrefixInfo{ID: p.ID, Label: p.Label})
 	}
 	// Counts and times would reveal threads that the actor does not see.

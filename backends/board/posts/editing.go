@@ -137,8 +137,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	} else {
 		_, err = c.Exec("UPDATE board_posts"+
 			" SET message = ?, message_html = ?, render_version = ?, body_hash = ?, edited_at = ?, edited_by = ?, edit_reason ="+
-			" ?, edit_count = edit_count + 1"+
-			" WHERE thread_id = ? AND id = ?",
+			" ?, edit_count = edit_count + 1 WHERE thread_id = ? AND id = ?",
 			w.text, w.html, markup.Version, BodyHash(w.text), now, a.User.Name, storedReason, t.ID, p.ID)
 	}
 	if err != nil {
@@ -207,7 +206,7 @@ func (s *Service) windowClosed(a *rights.Actor, f *content.Forum, p *content.Pos
 	return !a.Has(f.ID, rights.EditWindowBypass) && s.windowPassed(a, p, now)
 }
 
-// windowPassed reports whether that time is over without regard to the right to bypass it.
+// windowPassed works like windowClosed for an actor without the right to edit after that time.
 func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
 	window := a.Rights.EditWindow
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
@@ -248,29 +247,23 @@ func (s *Service) Revisions(
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Revision, err error) {
 		t, err := content.ThreadFor(c, a, inThread, "")
 		if err != nil {
-			return err
+			return list, err
 		}
 		p, err := content.PostFor(c, a, t, id)
 		if err != nil {
-			return err
+			return list, err
 		}
 		if !a.Owns(p.Author) && !a.Has(t.Forum, rights.PostEditOthers) {
-			return kernel.Forbidden("postId", "no_permission", "you may not see the history of this post")
+			return list, kernel.Forbidden("postId", "no_permission", "you may not see the history of this post")
 		}
-		list = []Revision{}
-		err = c.All("SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions"+
-			" WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?",
-			[]any{id, before, limit}, func(r store.Row) error {
-				var v Revision
-				err := r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
-				list = append(list, v)
-				return err
-			})
+		list, err = store.List(c, func(r store.Row) (v Revision, err error) {
+			return v, r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
+		}, "SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions"+
+			" WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?", id, before, limit)
 		slices.Reverse(list)
-		return err
+		return list, err
 	})
-	return list, err
 }

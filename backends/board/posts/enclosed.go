@@ -44,7 +44,7 @@ func announce(
 	if !a.Has(t.Forum, rights.AttachmentUpload) {
 		return kernel.Forbidden("file", "no_permission", "you may not attach files in this forum")
 	}
-	if limit := a.Rights.Settings.AttachmentsMost; int64(len(files)) > limit {
+	if limit := a.Rights.Settings.MaxAttachments; int64(len(files)) > limit {
 		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(limit)+" files")
 	}
 	for _, f := range files {

@@ -14,19 +14,17 @@ import (
 // Attachments lists the files at a post that the actor sees.
 func (s *Service) Attachments(
 	ctx context.Context, a *rights.Actor, thread, post int64,
-) (list []attachments.Attachment, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+) ([]attachments.Attachment, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []attachments.Attachment, err error) {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
-			return err
+			return list, err
 		}
 		if _, err := content.PostFor(c, a, t, post); err != nil {
-			return err
+			return list, err
 		}
-		list, err = attachments.Of(c, post)
-		return err
+		return attachments.Of(c, post)
 	})
-	return list, err
 }
 
 // addAttachments adds their files to posts that the actor sees, except the images that their texts show.

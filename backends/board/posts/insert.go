@@ -27,8 +27,7 @@ func (s *Service) insert(
 		return 0, err
 	}
 	err = c.Later("INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message,"+
-		" message_html, render_version, body_hash, created_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" message_html, render_version, body_hash, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		t.ID, id, t.Next, kernel.Null(a.ID()), a.User.Name, w.visibility, w.text, w.html, markup.Version, w.hash, w.now)
 	if err != nil {
 		return 0, err
@@ -80,7 +79,8 @@ func (s *Service) insert(
 	return id, err
 }
 
-// insertID assigns a post its id. With atOnce its row is inserted at once, for rows that refer to it.
+// insertID returns the id of a new post and inserts its row of board_post_ids. With atOnce the row is there when
+// insertID returns, for rows that refer to it; otherwise it may be inserted later in the transaction.
 func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
 		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -125,14 +125,14 @@ type turnOf struct{ thread, author int64 }
 // threads.
 func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
-) (done Posted, err error) {
-	err = s.Write(store.InTurn(store.ReadCommitted(ctx), turn), func(c store.Conn) (err error) {
+) (Posted, error) {
+	ctx = store.InTurn(store.ReadCommitted(ctx), turn)
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Posted, err error) {
 		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
-			return kernel.Invalid(idempotency.Header, "idempotency_mismatch",
+			return done, kernel.Invalid(idempotency.Header, "idempotency_mismatch",
 				"this Idempotency-Key was used for another request")
 		}
-		return err
+		return done, err
 	})
-	return done, err
 }

@@ -3,6 +3,7 @@ package posts
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/signed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -118,6 +120,11 @@ func (p Position) Args() (at kernel.Moment, id int64) {
 	return p.At, p.ID
 }
 
+// newestFirst compares threads by the order of threadOrder.
+func newestFirst(x, y *content.Thread) int {
+	return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
+}
+
 // threads reads a page of the threads of a forum: those that everybody or a moderator sees, and the actor's own
 // held threads.
 func (s *Service) threads(
@@ -125,11 +132,6 @@ func (s *Service) threads(
 ) (page []*content.Thread, more bool, err error) {
 	at, id := after.Args()
 	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
-	collect := func(r store.Row) error {
-		t, err := content.ScanThread(r)
-		page = append(page, t)
-		return err
-	}
 	d := c.Dialect()
 	switch {
 	case own && a.User == nil:
@@ -140,15 +142,15 @@ func (s *Service) threads(
 		case "IN (0, 2)":
 			shows = "IN (0, 1, 2)"
 		}
-		err = c.All(threadsOfAuthor(shows).SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
+		page, err = store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(d), a.ID(), forum, at, id, limit+1)
 	default:
-		err = c.All(threadsOfForum(shows).SQL(d), []any{forum, at, id, limit + 1}, collect)
+		page, err = store.List(c, content.ScanThread, threadsOfForum(shows).SQL(d), forum, at, id, limit+1)
 	}
 	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
-		err = c.All(threadsOfAuthor("= 1").SQL(d), []any{a.ID(), forum, at, id, limit + 1}, collect)
-		slices.SortFunc(page, func(x, y *content.Thread) int {
-			return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
-		})
+		var held []*content.Thread
+		held, err = store.List(c, content.ScanThread, threadsOfAuthor("= 1").SQL(d), a.ID(), forum, at, id, limit+1)
+		page = append(page, held...)
+		slices.SortFunc(page, newestFirst)
 		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved in between
 	}
 	if err != nil {
@@ -179,28 +181,18 @@ func (s *Service) Posts(
 	return list, more, err
 }
 
-// posts reads a page of a thread in the same way.
+// posts reads a page of the posts of a thread that the actor sees, beginning after the post with the id after. more
+// reports whether there is another page.
 func (s *Service) posts(
 	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
 ) (page []*content.Post, more bool, err error) {
-	shows := a.Shows(t.Forum)
-	collect := func(r store.Row) error {
-		p, err := content.ScanPost(r)
-		page = append(page, p)
-		return err
-	}
-	d := c.Dialect()
-	if err := c.All(postsOfThread(shows).SQL(d), []any{t.ID, after, limit + 1}, collect); err != nil {
+	shows, d := a.Shows(t.Forum), c.Dialect()
+	page, err = store.List(c, content.ScanPost, postsOfThread(shows).SQL(d), t.ID, after, limit+1)
+	if err != nil {
 		return nil, false, err
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
-		var held []int64
-		err := c.All(heldPosts().SQL(d), []any{a.ID(), t.ID, after, limit + 1}, func(r store.Row) error {
-			var id int64
-			err := r.Scan(&id)
-			held = append(held, id)
-			return err
-		})
+		held, err := store.Column[int64](c, heldPosts().SQL(d), a.ID(), t.ID, after, limit+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -221,12 +213,8 @@ func (s *Service) posts(
 
 // Forums lists the forums that the actor sees, depth first.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumInfo, error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
 	rows := make(map[int64]*content.Forum)
-	err = s.Read(ctx, func(c store.Conn) error {
+	err := s.Read(ctx, func(c store.Conn) error {
 		return c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
 			rows[f.ID] = f
@@ -237,10 +225,82 @@ func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumI
 		return nil, err
 	}
 	list := []content.ForumInfo{}
-	for _, id := range access.Order {
+	for _, id := range a.Rights.Access.Order {
 		if f := rows[id]; f != nil && a.In(id).Visible {
-			list = append(list, s.viewForum(access, a, f))
+			list = append(list, s.viewForum(a, f))
 		}
 	}
 	return list, nil
+}
+
+// A cursor contains a version, a kind, the forum, a time, an id, and the first bytes of an HMAC over them. Clients
+// cannot forge it, and it is valid only for its forum. The forum of the list of all forums is 0.
+const (
+	cursorVersion = 1
+	cursorThreads = 1
+	cursorBody    = 2 + 3*8
+)
+
+// cursors returns the signer of cursors, which adds 8 bytes of the HMAC. It needs no label, since the payload
+// begins with version and kind.
+func (s *Service) cursors() signed.Signer { return signed.Signer{Key: s.Key(), MACSize: 8} }
+
+// Cursor returns the cursor of a position in the list of a forum's threads.
+func (s *Service) Cursor(forum int64, p Position) string {
+	b := append(make([]byte, 0, cursorBody), cursorVersion, cursorThreads)
+	for _, n := range []int64{forum, int64(p.At), p.ID} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // ids and times are positive
+	}
+	return s.cursors().Sign(b)
+}
+
+// ReadCursor returns the position in a cursor. An empty cursor is the beginning of the list. The error has status 400
+// if the text is no cursor of that forum. A list that is not of a forum has a negative number of its own.
+func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
+	if text == "" {
+		return p, nil
+	}
+	b, ok := s.cursors().Open(text)
+	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[2+8*i:])) } //nolint:gosec // signed by us
+	if !ok || len(b) != cursorBody || b[0] != cursorVersion || b[1] != cursorThreads || n(0) != forum {
+		return p, kernel.BadRequest("after", "after must be the nextCursor of a page of this list, unchanged")
+	}
+	return Position{kernel.Moment(n(1)), n(2)}, nil
+}
+
+// ThreadsBy returns a page of the visible threads of a member in the forums that the actor reads, newest activity
+// first. after and next are cursors as in Threads. It asks the index of authors for a page of each forum, since this
+// index has the threads by forum, so its cost grows with the number of forums, and not with that of threads.
+func (s *Service) ThreadsBy(
+	ctx context.Context, a *rights.Actor, member int64, after string, limit int,
+) (list []content.ThreadInfo, next string, err error) {
+	from, err := s.ReadCursor(0, after)
+	if err != nil {
+		return nil, "", err
+	}
+	at, id := from.Args()
+	err = s.Read(ctx, func(c store.Conn) error {
+		list, next = nil, ""
+		var page []*content.Thread
+		for _, forum := range a.Rights.Access.Order {
+			if !a.MayIn(forum, rights.ThreadView) || !a.Has(forum, rights.ThreadViewOthers) && !a.Owns(member) {
+				continue
+			}
+			of, err := store.List(c, content.ScanThread, threadsOfAuthor("= 0").SQL(c.Dialect()), member, forum, at, id, limit+1)
+			if err != nil {
+				return err
+			}
+			page = append(page, of...)
+			slices.SortFunc(page, newestFirst)
+			page = page[:min(len(page), limit+1)]
+		}
+		page, more := store.Cut(page, limit)
+		if more {
+			last := page[len(page)-1]
+			next = s.Cursor(0, Position{last.LastAt, last.ID})
+		}
+		list, err = s.ViewThreads(c, a, page)
+		return err
+	})
+	return list, next, err
 }

@@ -21,10 +21,6 @@ type ThreadChange struct {
 
 // Change makes a change to a thread: all of it, or nothing.
 func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change ThreadChange) error {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return err
-	}
 	return s.Write(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, id, c.Lock())
 		if err != nil {
@@ -41,7 +37,7 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 		if err != nil {
 			return err
 		}
-		return s.change(c, a, access, f, target, t, change)
+		return s.change(c, a, f, target, t, change)
 	})
 }
 
@@ -90,7 +86,7 @@ func (s *Service) mayChange(
 
 // change makes a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
 func (s *Service) change(
-	c store.Conn, a *rights.Actor, access *rights.Access, f, target *content.Forum, t *content.Thread, change ThreadChange,
+	c store.Conn, a *rights.Actor, f, target *content.Forum, t *content.Thread, change ThreadChange,
 ) error {
 	if change.Title != nil {
 		if err := s.retitle(c, a, f, t, *change.Title); err != nil {
@@ -106,7 +102,7 @@ func (s *Service) change(
 		id = *change.Prefix
 	}
 	if change.Prefix != nil || target != nil {
-		if err := checkPrefix(access, home, id); err != nil {
+		if err := checkPrefix(a, home, id); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(id), t.ID); err != nil {
@@ -190,17 +186,15 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
 	}
-	for _, statement := range []string{
+	if err := kernel.ExecAll(c, []string{
 		"UPDATE board_threads SET forum_id = ? WHERE id IN (SELECT thread_id FROM board_merged_threads WHERE into_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 		// for the moderators of the new forum
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-	} {
-		if _, err := c.Exec(statement, to, t.ID); err != nil {
-			return err
-		}
+	}, to, t.ID); err != nil {
+		return err
 	}
 	if t.Visibility == rights.Visible {
 		// Forums are updated in the order of their ids, and the authors' rows before theirs, so that moves and

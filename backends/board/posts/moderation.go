@@ -100,14 +100,10 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 
 // Delete hides a post, and with a first post its thread. It returns an error if the post is not the version that
 // match names. changed is false if the post was deleted already.
-func (s *Service) Delete(
-	ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match,
-) (changed bool, err error) {
-	err = s.Write(ctx, func(c store.Conn) error {
-		changed, err = s.DeleteBy(c, a, inThread, id, match)
-		return err
+func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (bool, error) {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) {
+		return s.DeleteBy(c, a, inThread, id, match)
 	})
-	return changed, err
 }
 
 // DeleteBy does what Delete does, as part of the transaction c.
@@ -192,57 +188,56 @@ func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
 ) (done Settled, err error) {
 	reason, reasonErr := kernel.CheckReason(d.Reason)
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Settled, err error) {
 		if from == rights.Deleted {
 			if err := unarchive(c, id); err != nil {
-				return err
+				return done, err
 			}
 		}
 		t, p, err := content.PostByID(c, a, id, c.Lock())
 		if err != nil {
-			return err
+			return done, err
 		}
 		if !a.Has(t.Forum, right) {
-			return kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
+			return done, kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return err
+			return done, err
 		}
 		if reasonErr != nil {
-			return reasonErr
+			return done, reasonErr
 		}
 		if p.Visibility != from {
-			return kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
+			return done, kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
 		}
 		if err := d.holds(c, t, p); err != nil {
-			return err
+			return done, err
 		}
 		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
-			return err
+			return done, err
 		}
 		if from == rights.Deleted {
 			// words may have been split in another way when the post was archived
 			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
-				return err
+				return done, err
 			}
 		}
 		var held string
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&held); err != nil {
-			return err
+			return done, err
 		}
 		threads, posts, err := s.shift(c, t, p, to, "")
 		if err != nil {
-			return err
+			return done, err
 		}
 		done = Settled{p.ID, t.ID, to, content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
 			if err := s.approved(c, t, p, held); err != nil {
-				return err
+				return done, err
 			}
 		}
-		return content.Count(c, t.Forum, t.ID, threads, posts) // last, after the rows of the forum's followers
+		return done, content.Count(c, t.Forum, t.ID, threads, posts)
 	})
-	return done, err
 }
 
 // holds returns an error if the decision is about another version of the post.

@@ -3,7 +3,6 @@ package posts
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -72,10 +71,6 @@ func (s *Service) StartThread(
 	if err != nil {
 		return Posted{}, err
 	}
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return Posted{}, err
-	}
 	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
 		look, err := s.lookAtForum(c, a, forum)
 		if err != nil {
@@ -88,7 +83,7 @@ func (s *Service) StartThread(
 		if err := errors.Join(titleErr, body.err); err != nil {
 			return done, apierror.Join(titleErr, body.err)
 		}
-		if err := checkPrefix(access, f, request.Prefix); err != nil {
+		if err := checkPrefix(a, f, request.Prefix); err != nil {
 			return done, err
 		}
 		w, err := s.author(c, a, look, body)
@@ -107,8 +102,7 @@ func (s *Service) StartThread(
 			Visibility: w.visibility, LastPoster: a.User.Name, Created: w.now, LastAt: w.now, Next: 1,
 		}
 		err = c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
-			" last_poster_name, created_at, last_post_at)"+
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+			" last_poster_name, created_at, last_post_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster,
 			t.Created, t.LastAt).Scan(&t.ID)
 		if err != nil {
@@ -205,11 +199,11 @@ func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread)
 }
 
 // checkPrefix returns an error if a forum does not offer a prefix, or if id is 0 although the forum requires one.
-func checkPrefix(access *rights.Access, f *content.Forum, id int64) error {
+func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 	switch {
 	case id == 0 && f.RequiresPrefix:
 		return kernel.Invalid("prefixId", "required", "threads in this forum need a prefix")
-	case id != 0 && !slices.ContainsFunc(access.Offered[f.ID], func(p rights.Prefix) bool { return p.ID == id }):
+	case id != 0 && !slices.ContainsFunc(a.Rights.Access.Offered[f.ID], func(p rights.Prefix) bool { return p.ID == id }):
 		return kernel.Invalid("prefixId", "unknown", "this forum does not offer that prefix")
 	}
 	return nil
@@ -302,7 +296,7 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 	if f.FloodSeconds.Valid { // a separate bucket: one post here may count for longer than elsewhere
 		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &own
 		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&own)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err := kernel.OrNone(err); err != nil {
 			return err
 		}
 	}
@@ -383,7 +377,7 @@ func BodyHash(text string) string {
 // compose checks the number of words in a message against the limits of a forum, both as it was sent and after the
 // word filter, and takes the message over.
 func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
-	limit := min(f.MaxWords, set.WordsMost)
+	limit := min(f.MaxWords, set.MaxWords)
 	if err := kernel.CheckWords(body.given, f.MinWords, limit); err != nil {
 		return err
 	}

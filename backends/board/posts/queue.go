@@ -27,7 +27,7 @@ type Files []attachments.Attachment
 func (s *Service) Queue(
 	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
 ) (list []Held, next int64, err error) {
-	forums, err := s.Moderated(ctx, a, forum)
+	forums, err := Moderated(a, forum)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -46,15 +46,13 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	}
 	var entries []entry
 	for _, id := range forums {
-		err := c.All(queueOfForum().SQL(c.Dialect()), []any{id, after, limit + 1}, func(r store.Row) error {
-			var e entry
-			err := r.Scan(&e.id, &e.thread, &e.reason)
-			entries = append(entries, e)
-			return err
-		})
+		held, err := store.List(c, func(r store.Row) (e entry, err error) {
+			return e, r.Scan(&e.id, &e.thread, &e.reason)
+		}, queueOfForum().SQL(c.Dialect()), id, after, limit+1)
 		if err != nil {
 			return nil, 0, err
 		}
+		entries = append(entries, held...)
 	}
 	kernel.SortBy(entries, func(e entry) int64 { return e.id })
 	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
@@ -78,12 +76,8 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 
 // Moderated returns the forums whose queue, reports and log the actor may see: the one that is given or, if
 // forum is 0, all in which it may approve. It returns an error if there are none.
-func (s *Service) Moderated(ctx context.Context, a *rights.Actor, forum int64) (forums []int64, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range access.Order {
+func Moderated(a *rights.Actor, forum int64) (forums []int64, err error) {
+	for _, id := range a.Rights.Access.Order {
 		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (forum == 0 || forum == id) {
 			forums = append(forums, id)
 		}

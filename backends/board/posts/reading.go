@@ -57,14 +57,8 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 }
 
 // read reads a page of a thread by its number, or if that is 0 the posts after the id after.
-func (s *Service) read(
-	ctx context.Context, a *rights.Actor, id, number, after int64, limit int,
-) (*Reading, error) {
+func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after int64, limit int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +78,7 @@ func (s *Service) read(
 			return err
 		}
 		now := s.Moment()
-		page.Thread, page.Forum = content.ViewThread(access, a, t, marks, now), s.viewForum(access, a, f)
+		page.Thread, page.Forum = content.ViewThread(a, t, marks, now), s.viewForum(a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.Forum), marks.Read[t.ID]
 		page.Can = s.threadCan(c, a, f, t)
 		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
@@ -150,7 +144,7 @@ func (s *Service) viewPostFor(
 	_, deleteErr := mayDelete(a, f, t, p)
 	suspended := a.CheckSuspended(now) != nil
 	view.Edit = a.User != nil && editErr == nil && p.Visibility != rights.Deleted
-	view.Attach = view.Edit && a.Has(t.Forum, rights.AttachmentUpload) && a.Rights.Settings.AttachmentsMost > 0
+	view.Attach = view.Edit && a.Has(t.Forum, rights.AttachmentUpload) && a.Rights.Settings.MaxAttachments > 0
 	view.Delete = a.User != nil && deleteErr == nil && p.Visibility != rights.Deleted && !suspended
 	view.Restore = a.Has(t.Forum, rights.PostRestore) && p.Visibility == rights.Deleted && !suspended
 	view.Approve = a.Has(t.Forum, rights.ContentApprove) && p.Visibility == rights.Unapproved && !suspended
@@ -205,20 +199,16 @@ func heldBefore() content.Listing {
 // are no posts before it. It counts the posts that Posts lists, including the actor's own held ones.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
-	var ids []int64
-	collect := func(r store.Row) error {
-		var id int64
-		err := r.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}
-	if err := c.All(postsBefore(shows).SQL(c.Dialect()), []any{t.ID, before, n + 1}, collect); err != nil {
+	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, before, n+1)
+	if err != nil {
 		return nil, err
 	}
 	if a.User != nil && !strings.Contains(shows, "1") {
-		if err := c.All(heldBefore().SQL(c.Dialect()), []any{a.ID(), t.ID, before, n + 1}, collect); err != nil {
+		held, err := store.Column[int64](c, heldBefore().SQL(c.Dialect()), a.ID(), t.ID, before, n+1)
+		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, held...)
 		kernel.SortBy(ids, func(id int64) int64 { return -id })
 		ids = slices.Compact(ids) // approved in between
 	}
@@ -233,21 +223,16 @@ func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n 
 }
 
 // Thread returns a thread that the actor sees.
-func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (view content.ThreadInfo, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return view, err
-	}
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (content.ThreadInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.ThreadInfo, err error) {
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
-			return err
+			return view, err
 		}
 		marks, err := content.MarksOf(c, a, []*content.Thread{t})
-		view = content.ViewThread(access, a, t, marks, s.Moment())
-		return err
+		view = content.ViewThread(a, t, marks, s.Moment())
+		return view, err
 	})
-	return view, err
 }
 
 // Place is where a post is shown: on a page of its thread, or if Page is 0 on the part that begins after the post
@@ -259,9 +244,7 @@ type Place struct {
 
 // PlaceOf returns the page on which a post is, if pages have pageSize posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
-	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post,
-		error,
-	) {
+	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		return content.PostByID(c, a, id, "")
 	}, pageSize)
 }
@@ -343,58 +326,48 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 // place returns the place of the post that find returns.
 func (s *Service) place(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), pageSize int,
-) (place Place, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return place, err
-	}
-	err = s.Read(ctx, func(c store.Conn) error {
+) (Place, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (place Place, err error) {
 		t, p, err := find(c)
 		if err != nil {
-			return err
+			return place, err
 		}
-		place = Place{Thread: content.ViewThread(access, a, t, content.Marks{}, s.Moment()), Number: p.Number}
+		place = Place{Thread: content.ViewThread(a, t, content.Marks{}, s.Moment()), Number: p.Number}
 		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
-			return err
+			return place, err
 		}
 		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start
 		}
-		return err
+		return place, err
 	})
-	return place, err
 }
 
 // PostInfo returns a post of a thread that the actor sees.
-func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (view content.PostInfo, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
+func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (content.PostInfo, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.PostInfo, err error) {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
-			return err
+			return view, err
 		}
 		p, err := content.PostFor(c, a, t, id)
 		if err == nil {
 			view = content.ViewPost(p)
 		}
-		return err
+		return view, err
 	})
-	return view, err
 }
 
 // Post returns a post of a thread, with what the actor may do to it, and the thread.
 func (s *Service) Post(
 	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
-	access, err := s.rights.CurrentAccess(ctx)
-	if err != nil {
-		return view, info, err
-	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		at, err := placeOf(c, a, thread, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(access, a, at.thread,
+			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(a, at.thread,
 				content.Marks{}, now)
 		}
 		return err

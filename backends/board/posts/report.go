@@ -28,41 +28,40 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 	if reasonErr == nil && text.Words(reason) == 0 {
 		reasonErr = kernel.Invalid("reason", "required", "tell the moderators what is wrong")
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (report int64, err error) {
 		t, p, err := content.PostByID(c, a, id, "")
 		if err != nil {
-			return err
+			return report, err
 		}
 		if !a.Rights.Board.Has(rights.ReportCreate) {
-			return kernel.Forbidden("postId", "no_permission", "you may not report posts")
+			return report, kernel.Forbidden("postId", "no_permission", "you may not report posts")
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return err
+			return report, err
 		}
 		if reasonErr != nil {
-			return reasonErr
+			return report, reasonErr
 		}
 		if err := s.mayReport(c, a, p.ID); err != nil {
-			return err
+			return report, err
 		}
 		if err := s.spendReport(c, a, t.Forum); err != nil {
-			return err
+			return report, err
 		}
 		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?)"+
 			" ON CONFLICT (post_id, user_id) WHERE closed_at IS NULL DO NOTHING RETURNING id",
 			p.ID, t.Forum, a.ID(), reason, s.Moment()).Scan(&report)
 		if errors.Is(err, sql.ErrNoRows) {
-			return reportOpen()
+			return report, reportOpen()
 		}
 		if err != nil {
-			return err
+			return report, err
 		}
 		if err := s.rights.Used(c, a, "report.create", rights.ReportCreate, 0, t.ID, p.ID); err != nil {
-			return err
+			return report, err
 		}
-		return s.Hooks.Emit(c, kernel.TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
+		return report, s.Hooks.Emit(c, kernel.TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})
 	})
-	return report, err
 }
 
 // reportAgain is how long a member must wait after the moderators have closed a report before reporting the same

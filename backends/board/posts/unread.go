@@ -51,30 +51,23 @@ func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, lim
 	if a.User == nil {
 		return u, kernel.NotFound()
 	}
-	var first Position
-	if after != "" {
-		var ok bool
-		if first, ok = s.ReadCursor(0, after); !ok {
-			return u, kernel.BadRequest("after", "after must be the cursor of a page of unread threads, unchanged")
-		}
-	}
-	access, err := s.rights.CurrentAccess(ctx)
+	first, err := s.ReadCursor(0, after)
 	if err != nil {
 		return u, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		u = Unread{}
 		if after == "" {
-			if err := s.followedUnread(c, access, a, &u); err != nil {
+			if err := s.followedUnread(c, a, &u); err != nil {
 				return err
 			}
 		}
-		return s.otherUnread(c, access, a, &u, first, limit)
+		return s.otherUnread(c, a, &u, first, limit)
 	})
 	return u, err
 }
 
-func (s *Service) followedUnread(c store.Conn, access *rights.Access, a *rights.Actor, u *Unread) error {
+func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error {
 	now := s.Moment()
 	threads, err := store.List(c, content.ScanThread, followedSince, a.ID(), now.Add(-content.KeepUnread),
 		following.MaxSubscriptions)
@@ -87,15 +80,13 @@ func (s *Service) followedUnread(c store.Conn, access *rights.Access, a *rights.
 	}
 	for _, t := range threads {
 		if Lists(a, t) && marks.Unread(t, now) {
-			u.Followed = append(u.Followed, content.ViewThread(access, a, t, marks, now))
+			u.Followed = append(u.Followed, content.ViewThread(a, t, marks, now))
 		}
 	}
 	return nil
 }
 
-func (s *Service) otherUnread(
-	c store.Conn, access *rights.Access, a *rights.Actor, u *Unread, at Position, limit int,
-) error {
+func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, at Position, limit int) error {
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())
 	for range maxUnreadBatches {
@@ -118,7 +109,7 @@ func (s *Service) otherUnread(
 				return nil
 			}
 			at = Position{t.LastAt, t.ID}
-			u.Others = append(u.Others, content.ViewThread(access, a, t, marks, now))
+			u.Others = append(u.Others, content.ViewThread(a, t, marks, now))
 		}
 		if len(batch) < unreadBatch {
 			return nil

@@ -2,8 +2,6 @@ package reactions
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"math"
 	"unicode/utf8"
 
@@ -86,10 +84,8 @@ func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, e
 func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (note string, is bool, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT note FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post).Scan(&note)
-		if is = err == nil; errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
+		is = err == nil
+		return kernel.OrNone(err)
 	})
 	return note, is, err
 }
@@ -120,8 +116,5 @@ func (s *Service) Bookmark(ctx context.Context, a *rights.Actor, post int64, not
 
 // Unbookmark removes the actor's bookmark of a post, also of one that the actor no longer sees.
 func (s *Service) Unbookmark(ctx context.Context, a *rights.Actor, post int64) error {
-	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("DELETE FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post)
-		return err
-	})
+	return s.Exec(ctx, "DELETE FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post)
 }

@@ -4,8 +4,6 @@ package reactions
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -31,8 +29,8 @@ func EveryListing() map[string]content.Listing {
 	return map[string]content.Listing{"who reacted": reactors(), "bookmarks": bookmarks()}
 }
 
-// May returns an error if the actor may not react to a post that it sees: to its own posts, and to those that do
-// not yet or no longer appear.
+// May returns an error if the actor may not react to a post that it sees. Nobody reacts to an own post, nor to a post
+// that is held or deleted.
 func May(a *rights.Actor, t *content.Thread, p *content.Post, now kernel.Moment) error {
 	switch {
 	case a.User == nil:
@@ -64,11 +62,8 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 		}
 		var previous string
 		err = c.Row("SELECT kind FROM board_reactions WHERE post_id = ? AND user_id = ?", post, a.ID()).Scan(&previous)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err := kernel.OrNone(err); err != nil || kind == previous {
 			return err
-		}
-		if kind == previous {
-			return nil
 		}
 		if previous != "" {
 			if err := s.count(c, post, previous, -1); err != nil {
@@ -184,15 +179,10 @@ func (s *Service) Who(
 
 // Forget deletes the reactions and bookmarks of a member who is being deleted.
 func Forget(c store.Conn, user int64) error {
-	for _, statement := range []string{
+	return kernel.ExecAll(c, []string{
 		"UPDATE board_reaction_counts SET n = n - 1 WHERE (post_id, kind) IN (SELECT post_id, kind FROM board_reactions" +
 			" WHERE user_id = ?)",
 		"DELETE FROM board_reactions WHERE user_id = ?",
 		"DELETE FROM board_bookmarks WHERE user_id = ?",
-	} {
-		if _, err := c.Exec(statement, user); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, user)
 }

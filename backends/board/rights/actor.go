@@ -167,15 +167,10 @@ func LoadUser(c store.Conn, id int64) (*User, error) {
 }
 
 // LoadGroups reads the groups of u, sorted by id.
-func LoadGroups(c store.Conn, u *User) error {
-	u.Groups = nil
-	return c.All("SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id",
-		[]any{u.ID}, func(r store.Row) error {
-			var id int64
-			err := r.Scan(&id)
-			u.Groups = append(u.Groups, id)
-			return err
-		})
+func LoadGroups(c store.Conn, u *User) (err error) {
+	u.Groups, err = store.Column[int64](c, "SELECT group_id FROM board_user_groups WHERE user_id = ? ORDER BY group_id",
+		u.ID)
+	return err
 }
 
 // UserID implements rest.Identity.

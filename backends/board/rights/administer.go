@@ -2,8 +2,6 @@ package rights
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -49,6 +47,20 @@ func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) er
 	return s.Read(ctx, fn)
 }
 
+// Administered works like Administer and returns the value of fn.
+func Administered[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
+		return s.Administer(ctx, a, fn)
+	}, fn)
+}
+
+// Surveyed works like Survey and returns the value of fn.
+func Surveyed[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
+		return s.Survey(ctx, a, fn)
+	}, fn)
+}
+
 // keepsAdministrator returns an error if nobody is left who could undo the change.
 func (s *Service) keepsAdministrator(c store.Conn) error {
 	has, err := s.HasAdministrator(c)
@@ -67,10 +79,7 @@ func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 		" JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ?"+
 		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, kernel.OrNone(err)
 }
 
 // Note writes a change of the board itself into the moderation log.

@@ -14,8 +14,8 @@ func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	return true
 }
 
-// Admits decides as Sees does, but by the given rights: seen tells whether the forum is visible, and mask holds the
-// rights in it.
+// Admits works like Sees with rights that the caller gives instead of those of the actor: seen says whether the actor
+// sees the forum, and mask holds its rights there.
 func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bool {
 	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false

@@ -85,15 +85,11 @@ func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page 
 		if len(with) > 0 {
 			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" +
 				kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
-			err = c.All(statement, append(with, filter.args...), func(r store.Row) error {
-				var id int64
-				err := r.Scan(&id)
-				page = append(page, id)
-				return err
-			})
+			found, err := store.Column[any](c, statement, append(with, filter.args...)...)
 			if err != nil {
 				return nil, 0, err
 			}
+			page = append(page, found...)
 		}
 		switch {
 		case len(page) > limit:
@@ -156,8 +152,7 @@ func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err erro
 	}
 	statement := "SELECT " + content.PostColumns + ", " + content.ThreadColumns +
 		" FROM board_post_ids i JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id" +
-		" JOIN board_threads t ON t.id = i.thread_id" +
-		" WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
+		" JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" + kernel.Marks(len(ids)) + ") ORDER BY i.id DESC"
 	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(content.Thread)
 		p, err := content.ScanPost(content.Tail{Row: r, More: []any{t}})

@@ -25,22 +25,14 @@ const (
 
 // Words counts the posts whose words are yet to be folded. All boards on one database share one.
 type Words struct {
+	// Ready receives a value when there are words to fold.
+	Ready chan struct{}
+
 	posts atomic.Int64 // written since the words were last folded
-	ready chan struct{}
 }
 
 // NewWords returns a Words that has counted nothing.
-func NewWords() *Words { return &Words{ready: make(chan struct{}, 1)} }
-
-func (w *Words) add() {
-	if w.posts.Add(1) != WordsToFold {
-		return
-	}
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
-}
+func NewWords() *Words { return &Words{Ready: make(chan struct{}, 1)} }
 
 // quiet waits until nobody writes, or until too many posts have been written to wait any longer.
 func (w *Words) quiet(ctx context.Context) error {
@@ -83,8 +75,13 @@ func (s *Service) FoldWords(ctx context.Context) error {
 	return err
 }
 
-// WordsReady returns a channel that receives a value when there are words to fold.
-func (s *Service) WordsReady() <-chan struct{} { return s.words.ready }
-
 // CountWords counts a post whose words are to be folded.
-func (s *Service) CountWords() { s.words.add() }
+func (s *Service) CountWords() {
+	if s.words.posts.Add(1) != WordsToFold {
+		return
+	}
+	select {
+	case s.words.Ready <- struct{}{}:
+	default:
+	}
+}

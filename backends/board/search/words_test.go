@@ -28,7 +28,7 @@ func TestQuiet(t *testing.T) {
 				w := NewWords()
 				w.posts.Store(c.posts)
 				for i := range c.coming {
-					time.AfterFunc(time.Duration(i)*c.every+1, w.add)
+					time.AfterFunc(time.Duration(i)*c.every+1, (&Service{words: w}).CountWords)
 				}
 				began := time.Now()
 				if err := w.quiet(t.Context()); err != nil {

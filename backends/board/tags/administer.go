@@ -10,12 +10,10 @@ import (
 )
 
 // All lists all tags by name.
-func (s *Service) All(ctx context.Context, a *rights.Actor) (list []Tag, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key")
-		return err
+func (s *Service) All(ctx context.Context, a *rights.Actor) ([]Tag, error) {
+	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]Tag, error) {
+		return store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key")
 	})
-	return list, err
 }
 
 // Save adds a tag if its ID is 0, and otherwise renames the one with this id.
@@ -85,12 +83,10 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, id int64) error {
 }
 
 func (s *Service) remove(c store.Conn, a *rights.Actor, action string, t Tag, detail string) error {
-	for _, statement := range []string{
+	if err := kernel.ExecAll(c, []string{
 		"DELETE FROM board_thread_tags WHERE tag_id = ?", "DELETE FROM board_tags WHERE id = ?",
-	} {
-		if _, err := c.Exec(statement, t.ID); err != nil {
-			return err
-		}
+	}, t.ID); err != nil {
+		return err
 	}
 	return s.rights.Note(c, a, action, kernel.Brief(t.Name)+detail)
 }

@@ -80,12 +80,9 @@ type Page struct {
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, tag int64, after string, limit int,
 ) (page Page, err error) {
-	var from posts.Position
-	if after != "" {
-		var ok bool
-		if from, ok = s.posts.ReadCursor(-tag, after); !ok {
-			return page, kernel.BadRequest("after", "after must be the cursor of a page of this tag, unchanged")
-		}
+	from, err := s.posts.ReadCursor(-tag, after)
+	if err != nil {
+		return page, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		page = Page{First: after == ""}

@@ -44,7 +44,7 @@ type Tag struct {
 }
 
 // Slug returns the name in the form in which it is part of a URL.
-func (t Tag) Slug() string { return text.Slug(t.Name, kernel.SlugMost) }
+func (t Tag) Slug() string { return text.Slug(t.Name, kernel.MaxSlug) }
 
 func scan(r store.Row) (t Tag, err error) { return t, r.Scan(&t.ID, &t.Name) }
 
@@ -147,11 +147,9 @@ func (s *Service) Choice(ctx context.Context, a *rights.Actor) (list []Tag, err 
 	if a.Rights.Settings.Tags == kernel.TagsFree {
 		return nil, nil
 	}
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key LIMIT ?", maxChoice)
-		return err
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Tag, error) {
+		return store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key LIMIT ?", maxChoice)
 	})
-	return list, err
 }
 
 // maxChoice is the maximum number of tags that administrators define for a board.

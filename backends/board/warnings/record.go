@@ -49,15 +49,14 @@ func check(c store.Conn, a *rights.Actor, member int64) error {
 }
 
 // Of returns the record of a member. The error is NotFound for actors who may not see it.
-func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (r Record, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		r = Record{}
+func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (Record, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (r Record, err error) {
 		if err := check(c, a, member); err != nil {
-			return err
+			return r, err
 		}
 		list, err := of(c, member)
 		if err != nil {
-			return err
+			return r, err
 		}
 		now := s.Moment()
 		for _, w := range list {
@@ -68,7 +67,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (r Reco
 				r.Warnings = append(r.Warnings, w)
 			}
 		}
-		return c.All("SELECT id, author_id, author_name, message, created_at FROM board_member_notes WHERE user_id = ?"+
+		return r, c.All("SELECT id, author_id, author_name, message, created_at FROM board_member_notes WHERE user_id = ?"+
 			" ORDER BY id DESC"+content.Limit(c.Dialect()), []any{member, kept}, func(row store.Row) error {
 			var n Note
 			err := row.Scan(&n.ID, &n.Author, &n.AuthorName, &n.Message, &n.Created)
@@ -76,7 +75,6 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (r Reco
 			return err
 		})
 	})
-	return r, err
 }
 
 // AddNote adds a note about a member.

@@ -85,7 +85,8 @@ func (s *Service) MayWarn(c store.Conn, a *rights.Actor, t *content.Thread, p *c
 	return nil
 }
 
-// Warn warns the author of a post, notifies the member, and applies what the settings say of so many points.
+// Warn warns the author of a post and notifies the member. If the member has as many points then as the settings name,
+// it also holds the member's posts or suspends the member.
 func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w Warning, err error) {
 	reason, err := kernel.CheckReason(request.Reason)
 	switch {
@@ -96,7 +97,8 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	case request.Points < 0 || request.Points > MaxPoints:
 		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", MaxPoints))
 	case request.Days < 0 || request.Days > MaxDays:
-		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever", MaxDays))
+		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever",
+			MaxDays))
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, request.Post, "")
@@ -189,7 +191,8 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 // another one has replaced that since. The actor must be able to approve posts in the forum of the post.
 func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id, member))
+		w, err := scan(c.Row("SELECT "+columns+" FROM board_warnings w WHERE w.id = ? AND w.user_id = ?"+c.Lock(), id,
+			member))
 		if err != nil {
 			return kernel.OrNotFound(err)
 		}
@@ -227,12 +230,10 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 }
 
 // Own lists the warnings of the actor, newest first.
-func (s *Service) Own(ctx context.Context, a *rights.Actor) (list []Warning, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		list, err = of(c, a.ID())
-		return err
+func (s *Service) Own(ctx context.Context, a *rights.Actor) ([]Warning, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Warning, error) {
+		return of(c, a.ID())
 	})
-	return list, err
 }
 
 const columns = "w.id, w.user_id, w.post_id, w.forum_id, w.actor_name, w.reason, w.points, w.created_at, w.expires_at," +
@@ -244,11 +245,7 @@ func scan(r store.Row) (w Warning, err error) {
 }
 
 // of reads the newest warnings of a member.
-func of(c store.Conn, member int64) (list []Warning, err error) {
-	return list, c.All("SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
-		content.Limit(c.Dialect()), []any{member, kept}, func(r store.Row) error {
-		w, err := scan(r)
-		list = append(list, w)
-		return err
-	})
+func of(c store.Conn, member int64) ([]Warning, error) {
+	return store.List(c, scan, "SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
+		content.Limit(c.Dialect()), member, kept)
 }

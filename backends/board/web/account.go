@@ -80,10 +80,7 @@ func (c *call) tokensPage() (tokensPage, error) {
 
 func (c *call) tokens() error {
 	page, err := c.tokensPage()
-	if err != nil {
-		return err
-	}
-	return c.Show("tokens", c.T("Tokens"), page)
+	return c.ThenShow(err, "tokens", c.T("Tokens"), page)
 }
 
 func (c *call) issueToken() error {
@@ -154,9 +151,6 @@ type notificationsPage struct {
 
 func (c *call) notifications() error {
 	after := c.Query.Number("after")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
 	list, next, err := c.Following.Notifications(c.Context(), c.actor, after, postsPerPage)
 	if err != nil {
 		return err
@@ -165,10 +159,8 @@ func (c *call) notifications() error {
 	if after == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID
 	}
-	if page.Notices, err = c.Following.Notices(c.Context(), c.actor); err != nil {
-		return err
-	}
-	return c.Show("notifications", c.T("Notifications"), page)
+	page.Notices, err = c.Following.Notices(c.Context(), c.actor)
+	return c.ThenShow(err, "notifications", c.T("Notifications"), page)
 }
 
 func (c *call) readNotifications() error {

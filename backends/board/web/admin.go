@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,18 @@ var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 // new entry.
 func adminHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: adminTabs, New: resource.Target{Label: label, Path: path}}
+}
+
+// formHead returns the head of a form for administrators. above and path are those of the link to its list.
+func formHead(title, above, path string) resource.Head {
+	return resource.Head{Title: title, Tabs: adminTabs, Above: []resource.Target{{Label: above, Path: path}}}
+}
+
+// withID returns an action that calls a method with the id that the action is for; see idOf.
+func withID(
+	do func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
+) func(c *call, id string) error {
+	return func(c *call, id string) error { return do(c.Admin, c.Context(), c.actor, c.idOf(id, wildcard)) }
 }
 
 // idOf returns the id that an action is for: that of the row or, if row is empty, the one in the path.
@@ -125,7 +138,7 @@ func settingFields() (list []resource.Field[*call, boardSettings]) {
 	for i, setting := range kernel.AllSettings() {
 		f := resource.Field[*call, boardSettings]{
 			Name: setting.Name, Label: setting.Label, Help: setting.Hint,
-			Min: setting.Least, Max: setting.Most, Required: setting.Least > 0,
+			Min: setting.Min, Max: setting.Max, Required: setting.Min > 0,
 		}
 		if setting.Section != section {
 			section, f.Section = setting.Section, setting.Section

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
-	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
@@ -35,9 +34,7 @@ type forum struct {
 
 var forumForm = resource.Form[*call, forum]{
 	Path: "/admin/forums/{forumId}", New: "/admin/forums/new",
-	Head: resource.Head{
-		Title: "New forum", Tabs: adminTabs, Above: []resource.Target{{Label: "Forums", Path: "/admin/forums"}},
-	},
+	Head: formHead("New forum", "Forums", "/admin/forums"),
 	About: func(_ *call, f *forum, h *resource.Head) error {
 		if f.ID != 0 {
 			h.Title = "Edit " + f.Title
@@ -182,7 +179,7 @@ type matrixCell struct {
 	Inherited    bool   // whether the group would have the right by inheritance
 }
 
-// matrixField returns the name of the form field of a cell.
+// matrixField returns the name of the field for a right of a group in the form with the rights of all groups.
 func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
 
 func (c *call) matrix() error {
@@ -208,7 +205,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	page := matrixPage{Forum: f, Only: only}
 	page.Groups.Add("0", "All groups", only == 0)
 	stored := make(map[int64]admin.Override)
-	var differing []posts.Difference
+	var differing []admin.Difference
 	for _, column := range columns {
 		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
@@ -251,10 +248,10 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 }
 
 // overrideDifferences lists where the form differs from the stored rights of a group.
-func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []posts.Difference) {
+func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []admin.Difference) {
 	for _, right := range admin.Rights() {
 		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {
-			list = append(list, posts.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
+			list = append(list, admin.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
 		}
 	}
 	return list

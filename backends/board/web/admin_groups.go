@@ -45,9 +45,7 @@ type group struct {
 
 var groupForm = resource.Form[*call, group]{
 	Path: "/admin/groups/{groupId}", New: "/admin/groups/new",
-	Head: resource.Head{
-		Title: "New group", Tabs: adminTabs, Above: []resource.Target{{Label: "Groups", Path: "/admin/groups"}},
-	},
+	Head: formHead("New group", "Groups", "/admin/groups"),
 	About: func(_ *call, g *group, h *resource.Head) error {
 		if g.ID != 0 {
 			h.Title = "Group " + g.GroupRow.Name
@@ -134,7 +132,7 @@ var moderatorList = resource.List[*call, admin.Moderator]{
 	Name: func(m admin.Moderator) string { return m.Name() + " in " + m.ForumTitle },
 	Actions: []resource.Action[*call]{{
 		Name: "remove", Label: "Remove", Done: "removed", Danger: true, Each: true,
-		Do: func(c *call, id string) error { return c.Admin.RemoveModerator(c.Context(), c.actor, c.idOf(id, "")) },
+		Do: withID((*admin.Service).RemoveModerator, ""),
 	}},
 }
 
@@ -148,9 +146,7 @@ func isOldModerator(_ *call, m *moderator) bool { return m.ID != 0 }
 
 var moderatorForm = resource.Form[*call, moderator]{
 	Path: "/admin/moderators/{moderatorId}", New: "/admin/moderators/new",
-	Head: resource.Head{
-		Title: "New moderator", Tabs: adminTabs, Above: []resource.Target{{Label: "Moderators", Path: "/admin/moderators"}},
-	},
+	Head: formHead("New moderator", "Moderators", "/admin/moderators"),
 	About: func(_ *call, m *moderator, h *resource.Head) error {
 		if m.ID != 0 {
 			h.Title = "Rights of " + m.Name() + " in " + m.ForumTitle

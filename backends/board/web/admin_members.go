@@ -94,9 +94,7 @@ var ending = []resource.Input[*call]{
 
 // memberActions lists the actions that the list of members and the page of a member have in common.
 var memberActions = []resource.Action[*call]{
-	{Name: "approve", Label: "Let in", Done: "let in", Do: func(c *call, id string) error {
-		return c.Admin.ApproveMember(c.Context(), c.actor, c.idOf(id, "userId"))
-	}},
+	{Name: "approve", Label: "Let in", Done: "let in", Do: withID((*admin.Service).ApproveMember, "userId")},
 	{
 		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: ending, Do: (*call).suspend,
 		Confirm: "Who is suspended can only read until then.",
@@ -106,7 +104,7 @@ var memberActions = []resource.Action[*call]{
 	}},
 	{
 		Name: "unban", Label: "End the ban", Done: "let in again",
-		Do: func(c *call, id string) error { return c.Admin.Unban(c.Context(), c.actor, c.idOf(id, "userId")) },
+		Do: withID((*admin.Service).Unban, "userId"),
 	},
 	{
 		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: ending, Do: (*call).ban,
@@ -116,9 +114,7 @@ var memberActions = []resource.Action[*call]{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true,
 		Confirm: "For ever: mail address, password, profile and tokens go. The posts stay under the name; " +
 			"that of who was never let in is free again.",
-		Do: func(c *call, id string) error {
-			return c.Admin.DeleteMember(c.Context(), c.actor, c.idOf(id, "userId"))
-		},
+		Do: withID((*admin.Service).DeleteMember, "userId"),
 	},
 }
 
@@ -176,7 +172,7 @@ type member struct {
 
 var memberForm = resource.Form[*call, member]{
 	Path: "/admin/members/{userId}",
-	Head: resource.Head{Tabs: adminTabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}}},
+	Head: formHead("", "Members", "/admin/members"),
 	About: func(_ *call, m *member, h *resource.Head) error {
 		h.Title = m.MemberRow.Name
 		if m.State != "active" {
@@ -303,7 +299,7 @@ var tokenList = resource.List[*call, admin.TokenRow]{
 	Actions: []resource.Action[*call]{{
 		Name: "revoke", Label: "Revoke", Done: "revoked", Danger: true, Each: true,
 		Confirm: "Programs that use them are signed out for ever.",
-		Do:      func(c *call, id string) error { return c.Admin.RevokeTokenFor(c.Context(), c.actor, c.idOf(id, "")) },
+		Do:      withID((*admin.Service).RevokeTokenFor, ""),
 	}},
 	Offers: func(_ *call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
 }
@@ -330,10 +326,8 @@ type token struct {
 }
 
 var tokenForm = resource.Form[*call, token]{
-	New: "/admin/tokens/new",
-	Head: resource.Head{
-		Title: "New token", Tabs: adminTabs, Above: []resource.Target{{Label: "Tokens", Path: "/admin/tokens"}},
-	},
+	New:    "/admin/tokens/new",
+	Head:   formHead("New token", "Tokens", "/admin/tokens"),
 	Submit: "Make the token",
 	Load: func(c *call) (*token, error) {
 		return &token{User: c.Query.Text("user"), Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays}, nil

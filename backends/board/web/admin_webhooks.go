@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
@@ -32,9 +33,7 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 
 // webhookActions lists the actions on the page of a webhook. The list of webhooks has the first four.
 var webhookActions = []resource.Action[*call]{
-	{Name: "test", Label: "Send a test", Done: "sent a test", Do: func(c *call, id string) error {
-		return c.Admin.TestWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
-	}},
+	{Name: "test", Label: "Send a test", Done: "sent a test", Do: withID((*admin.Service).TestWebhook, "webhookId")},
 	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *call, id string) error {
 		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
 	}},
@@ -44,9 +43,7 @@ var webhookActions = []resource.Action[*call]{
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/webhooks",
 		Confirm: "They go with their deliveries.",
-		Do: func(c *call, id string) error {
-			return c.Admin.DeleteWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"))
-		},
+		Do:      withID((*admin.Service).DeleteWebhook, "webhookId"),
 	},
 	{
 		Name: "rotate", Label: "New secret", Confirm: "What is sent from now on is signed with the new one.",
@@ -58,9 +55,7 @@ var webhookActions = []resource.Action[*call]{
 
 var newWebhook = resource.Form[*call, webhook.Webhook]{
 	New: "/admin/webhooks/new", Submit: "Add",
-	Head: resource.Head{
-		Title: "New webhook", Tabs: adminTabs, Above: []resource.Target{{Label: "Webhooks", Path: "/admin/webhooks"}},
-	},
+	Head: formHead("New webhook", "Webhooks", "/admin/webhooks"),
 	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: kernel.Topics}, nil },
 	Fields: []resource.Field[*call, webhook.Webhook]{
 		{
@@ -98,9 +93,7 @@ var deliveryColumns = []resource.Column[webhook.Delivery]{
 // webhookForm is the page of a webhook. It has no fields to change, only actions.
 var webhookForm = resource.Form[*call, webhook.Webhook]{
 	Path: "/admin/webhooks/{webhookId}",
-	Head: resource.Head{
-		Title: "Webhook", Tabs: adminTabs, Above: []resource.Target{{Label: "Webhooks", Path: "/admin/webhooks"}},
-	},
+	Head: formHead("Webhook", "Webhooks", "/admin/webhooks"),
 	About: func(_ *call, w *webhook.Webhook, h *resource.Head) error {
 		h.Links = []resource.Target{{Label: "Load again", Path: webhookAt(w.ID)}}
 		if !w.Enabled {

@@ -24,7 +24,7 @@ var prefixList = resource.List[*call, admin.PrefixRow]{
 	ID:   func(p admin.PrefixRow) string { return itoa(p.ID) }, Name: func(p admin.PrefixRow) string { return p.Label },
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true, Confirm: "Threads lose them.",
-		Do: func(c *call, id string) error { return c.Admin.DeletePrefix(c.Context(), c.actor, c.idOf(id, "")) },
+		Do: withID((*admin.Service).DeletePrefix, ""),
 	}},
 }
 
@@ -36,9 +36,7 @@ type prefix struct {
 
 var prefixForm = resource.Form[*call, prefix]{
 	Path: "/admin/prefixes/{prefixId}", New: "/admin/prefixes/new",
-	Head: resource.Head{
-		Title: "New prefix", Tabs: adminTabs, Above: []resource.Target{{Label: "Prefixes", Path: "/admin/prefixes"}},
-	},
+	Head: formHead("New prefix", "Prefixes", "/admin/prefixes"),
 	About: func(_ *call, p *prefix, h *resource.Head) error {
 		if p.ID != 0 {
 			h.Title = "Prefix " + p.Label
@@ -92,9 +90,7 @@ var wordList = resource.List[*call, admin.WordFilter]{
 	Name: func(f admin.WordFilter) string { return f.Pattern },
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
-		Do: func(c *call, id string) error {
-			return c.Admin.DeleteWordFilter(c.Context(), c.actor, c.idOf(id, ""))
-		},
+		Do: withID((*admin.Service).DeleteWordFilter, ""),
 	}},
 }
 
@@ -105,10 +101,8 @@ type word struct {
 }
 
 var wordForm = resource.Form[*call, word]{
-	New: "/admin/words/new",
-	Head: resource.Head{
-		Title: "New word", Tabs: adminTabs, Above: []resource.Target{{Label: "Word filter", Path: "/admin/words"}},
-	},
+	New:  "/admin/words/new",
+	Head: formHead("New word", "Word filter", "/admin/words"),
 	Load: func(*call) (*word, error) { return &word{action: "replace"}, nil },
 	Fields: []resource.Field[*call, word]{
 		{

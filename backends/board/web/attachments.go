@@ -8,8 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/blob"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
 // attachmentRoutes lists the pages of the files at posts, and those that manage mails to members.
@@ -32,7 +34,7 @@ type attachmentsPage struct {
 	List    []attachments.Attachment
 	Accept  string
 	Largest int64 // bytes
-	Most    int64
+	Max     int64
 }
 
 func (c *call) attachmentsPage() (page attachmentsPage, err error) {
@@ -40,17 +42,14 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 		return page, err
 	}
 	set := c.actor.Settings()
-	page.Accept, page.Largest, page.Most = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.AttachmentsMost
+	page.Accept, page.Largest, page.Max = strings.Join(blob.Extensions(), ","), set.AttachmentKiB<<10, set.MaxAttachments
 	page.List, err = c.Posts.Attachments(c.Context(), c.actor, page.Thread.ID, page.Post.ID)
 	return page, err
 }
 
 func (c *call) attachments() error {
 	page, err := c.attachmentsPage()
-	if err != nil {
-		return err
-	}
-	return c.Show("attachments", c.T("Files"), page)
+	return c.ThenShow(err, "attachments", c.T("Files"), page)
 }
 
 func (c *call) attach() error {
@@ -111,4 +110,102 @@ func (c *call) serveFile(f *attachments.Attachment) error {
 	}
 	content.ServeHTTP(c.W, c.R)
 	return nil
+}
+
+// maxEnclosed limits the size of a form with a post and its files, in bytes.
+const maxEnclosed = attachments.Largest + pages.MaxForm
+
+// enclosed holds the files of a post that is being written. A browser forgets the chosen files when a form is shown
+// again, so the form lists their names.
+type enclosed struct {
+	Attach  bool
+	Accept  string
+	Largest int64 // bytes
+	Max     int64
+	Chosen  []string
+
+	form     *multipart.Form
+	received []*attachments.Received
+}
+
+// enclosed returns what the actor may attach to a post in a forum.
+func (c *call) enclosed(forum int64) enclosed {
+	set := c.actor.Settings()
+	return enclosed{
+		Attach: set.MaxAttachments > 0 && c.actor.MayIn(forum, rights.AttachmentUpload),
+		Accept: strings.Join(blob.Extensions(), ","), Largest: set.AttachmentKiB << 10, Max: set.MaxAttachments,
+	}
+}
+
+// readEnclosed reads a form that may have files; a form without files has been read before. If refusal tells why
+// the member may not post, it accepts no more than the text, which is shown again together with the reason.
+func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
+	if !c.Uploads() {
+		return nil
+	}
+	e.Attach = e.Attach && refusal == nil
+	limit := int64(pages.MaxForm)
+	if e.Attach {
+		limit = min(limit+e.Max*e.Largest, maxEnclosed)
+	}
+	if e.form, err = c.ReadFiles(limit, refusal); err != nil {
+		return err
+	}
+	for _, file := range e.form.File["file"] {
+		e.Chosen = append(e.Chosen, pages.Valid(file.Filename))
+	}
+	return nil
+}
+
+// receive checks the files of the form before anything is posted.
+func (c *call) receive(e *enclosed) error {
+	if e.form == nil {
+		return nil
+	}
+	if n := int64(len(e.form.File["file"])); n > e.Max {
+		return fileProblem(c.Language().Plural(e.Max, "A post has at most {n} file.", "A post has at most {n} files."))
+	}
+	for _, header := range e.form.File["file"] {
+		file, err := header.Open()
+		if err != nil {
+			return err
+		}
+		received, err := c.Attachments.Receive(c.actor, header.Filename, file)
+		_ = file.Close() // it was only read
+		if refusal, ok := apierror.From(err); ok && refusal.Status < http.StatusInternalServerError {
+			return fileProblem(c.T("The file {name}: {why}", "name", pages.Valid(header.Filename),
+				"why", c.Language().Message(refusal.Message)))
+		}
+		if err != nil {
+			return err
+		}
+		e.received = append(e.received, received)
+	}
+	return nil
+}
+
+func fileProblem(message string) error {
+	return &apierror.Error{
+		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,
+		Details: []apierror.Detail{{Field: "file", Reason: "file", Message: message}},
+	}
+}
+
+// close removes the temporary files.
+func (e *enclosed) close() {
+	for _, f := range e.received {
+		f.Close()
+	}
+	if e.form != nil {
+		_ = e.form.RemoveAll() // they are in the folder for temporary files anyway
+	}
+}
+
+// placed serves a file at a post by its name, under the path that texts link to.
+func (c *call) placed() error {
+	f, err := c.Posts.PlacedFile(c.Context(), c.actor, c.ID("postId"), c.R.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return c.serveFile(f)
 }

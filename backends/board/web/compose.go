@@ -26,9 +26,6 @@ const maxQuoted = 20
 // quotes returns the quotations of the posts of a thread that the query asks for.
 func (c *call) quotes(thread int64) (string, error) {
 	ids := c.Query.Numbers("quote")
-	if err := c.Query.Err(); err != nil {
-		return "", err
-	}
 	var quotes strings.Builder
 	for _, id := range ids[:min(len(ids), maxQuoted)] {
 		post, _, err := c.Posts.Post(c.Context(), c.actor, thread, id)
@@ -85,10 +82,7 @@ func (f *frame) Encloses(forum int64) enclosed { return f.call.enclosed(forum) }
 
 func (c *call) drafts() error {
 	list, err := c.Drafts.List(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	return c.Show("drafts", c.T("Drafts"), list)
+	return c.ThenShow(err, "drafts", c.T("Drafts"), list)
 }
 
 func (c *call) discardDraft() error {

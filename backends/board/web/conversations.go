@@ -26,12 +26,9 @@ type conversationsPage struct {
 }
 
 func (c *call) conversations() error {
-	before := c.Query.Number("before")
-	err := c.Query.Err()
-	if err != nil {
-		return err
-	}
 	var page conversationsPage
+	var err error
+	before := c.Query.Number("before")
 	page.List, page.Older, err = c.Conversations.List(c.Context(), c.actor, before, conversationsPerPage)
 	if err != nil {
 		return err
@@ -43,11 +40,9 @@ func (c *call) conversations() error {
 		if page.Wishes, err = c.Conversations.Wishes(c.Context(), c.actor); err != nil {
 			return err
 		}
-		if page.Ignored, err = c.Following.Ignored(c.Context(), c.actor); err != nil {
-			return err
-		}
+		page.Ignored, err = c.Following.Ignored(c.Context(), c.actor)
 	}
-	return c.Show("conversations", c.T("Messages"), page)
+	return c.ThenShow(err, "conversations", c.T("Messages"), page)
 }
 
 // wish saves what the member wishes about private messages.
@@ -66,7 +61,7 @@ func (c *call) others(people []conversations.Person) []conversations.Person {
 type conversationForm struct {
 	Recipients  string // names, with commas between them
 	Title, Text string
-	Most        int    // recipients
+	Max         int    // recipients
 	Preview     string // HTML
 	Draft       *drafts.Draft
 }
@@ -75,7 +70,7 @@ type conversationForm struct {
 var newMessage = drafts.Place{Kind: drafts.Message}
 
 func (c *call) newConversation() error {
-	form := &conversationForm{Recipients: c.Query.Text("to"), Most: conversations.MaxRecipients}
+	form := &conversationForm{Recipients: c.Query.Text("to"), Max: conversations.MaxRecipients}
 	draft, err := c.Drafts.Of(c.Context(), c.actor, newMessage)
 	if err != nil {
 		return err
@@ -89,7 +84,7 @@ func (c *call) newConversation() error {
 func (c *call) startConversation() (err error) {
 	form := &conversationForm{
 		Recipients: c.Form.Text("recipients"), Title: c.Form.Text("title"), Text: c.Form.Text("message"),
-		Most: conversations.MaxRecipients,
+		Max: conversations.MaxRecipients,
 	}
 	if c.Previews() {
 		form.Preview, err = c.Conversations.Preview(c.actor, form.Text)
@@ -124,9 +119,6 @@ type conversationPage struct {
 
 func (c *call) conversationPage() (*conversationPage, error) {
 	before := c.Query.Number("before")
-	if err := c.Query.Err(); err != nil {
-		return nil, err
-	}
 	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
 	return &conversationPage{
 		Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),
@@ -194,10 +186,7 @@ func (c *call) reportForm() (reportForm, error) {
 
 func (c *call) askReportMessage() error {
 	form, err := c.reportForm()
-	if err != nil {
-		return err
-	}
-	return c.Show("conversation_report", c.T("Report"), form)
+	return c.ThenShow(err, "conversation_report", c.T("Report"), form)
 }
 
 func (c *call) reportMessage() error {

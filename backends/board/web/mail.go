@@ -16,10 +16,7 @@ type unsubscribePage struct {
 func (c *call) askUnsubscribe() error {
 	token := c.Query.Text("token")
 	u, err := c.Mails.ReadUnsubscription(token)
-	if err != nil {
-		return err
-	}
-	return c.Show("unsubscribe", c.T("Mails"), unsubscribePage{Target: u.Target(), Token: token})
+	return c.ThenShow(err, "unsubscribe", c.T("Mails"), unsubscribePage{Target: u.Target(), Token: token})
 }
 
 // unsubscribe ends mails. It is called by the form of the page and by mail programs (RFC 8058).

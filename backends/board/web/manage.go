@@ -43,10 +43,7 @@ func (c *call) manageForm() (*manageForm, error) {
 
 func (c *call) manage() error {
 	form, err := c.manageForm()
-	if err != nil {
-		return err
-	}
-	return c.Show("manage", c.T("Manage thread"), form)
+	return c.ThenShow(err, "manage", c.T("Manage thread"), form)
 }
 
 // change makes the one change that the pressed button of the form stands for.

@@ -35,9 +35,6 @@ func (c *call) writtenBy(tab string) (page writtenPage, err error) {
 
 func (c *call) memberPosts() error {
 	after := c.Query.Number("after")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
 	page, err := c.writtenBy("posts")
 	if err != nil {
 		return err

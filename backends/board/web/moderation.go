@@ -77,9 +77,6 @@ func listLink(path string, forum, after, focus int64) string {
 // listOf reads which part of a list is requested.
 func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
-	if err := c.Query.Err(); err != nil {
-		return l, 0, err
-	}
 	list, err := forums()
 	if err != nil {
 		return l, 0, err
@@ -87,8 +84,8 @@ func (c *call) listOf(forums func() ([]admin.ForumCount, error)) (l listing, foc
 	l.Forums.Add("", c.T("All forums"), l.Forum == 0)
 	for _, f := range list {
 		label := f.Title
-		if f.Count == admin.CountMost {
-			label += " (" + c.T("{n} or more", "n", admin.CountMost) + ")"
+		if f.Count == admin.MaxCount {
+			label += " (" + c.T("{n} or more", "n", admin.MaxCount) + ")"
 		} else if f.Count > 0 {
 			label += " (" + itoa(f.Count) + ")"
 		}

@@ -27,19 +27,13 @@ type reactorsPage struct {
 
 func (c *call) reactors() error {
 	after := c.Query.Number("after")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
 	view, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
 	if err != nil {
 		return err
 	}
 	page := reactorsPage{postPage: postPage{Post: view, Thread: thread}}
 	page.List, page.Next, err = c.Reactions.Who(c.Context(), c.actor, view.ID, after, postsPerPage)
-	if err != nil {
-		return err
-	}
-	return c.Show("reactions", c.T("Reactions"), page)
+	return c.ThenShow(err, "reactions", c.T("Reactions"), page)
 }
 
 // setAnswer marks a reply as the answer of its thread, or takes that back.
@@ -69,10 +63,7 @@ func (c *call) bookmarkForm() (page bookmarkPage, err error) {
 
 func (c *call) askBookmark() error {
 	form, err := c.bookmarkForm()
-	if err != nil {
-		return err
-	}
-	return c.Show("bookmark", c.T("Bookmark"), form)
+	return c.ThenShow(err, "bookmark", c.T("Bookmark"), form)
 }
 
 func (c *call) bookmark() error {
@@ -102,18 +93,10 @@ type bookmarksPage struct {
 	Older int64 // the bookmark before which the next page begins; 0 on the last page
 }
 
-func (c *call) bookmarks() error {
-	before := c.Query.Number("before")
-	err := c.Query.Err()
-	if err != nil {
-		return err
-	}
+func (c *call) bookmarks() (err error) {
 	var page bookmarksPage
-	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, before, postsPerPage)
-	if err != nil {
-		return err
-	}
-	return c.Show("bookmarks", c.T("Bookmarks"), page)
+	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, c.Query.Number("before"), postsPerPage)
+	return c.ThenShow(err, "bookmarks", c.T("Bookmarks"), page)
 }
 
 // setNotices sets whether the member is notified of reactions and answers.

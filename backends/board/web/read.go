@@ -208,3 +208,13 @@ func (c *call) lastPage() error {
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// unread shows the threads of all forums that have posts which the member has not read.
+func (c *call) unread() error {
+	list, err := c.Posts.Unread(c.Context(), c.actor, c.Query.Text("after"), threadsPerPage)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(c.nameForums(), c.facesOfThreads(list.Followed, list.Others), c.tagged(list.Followed, list.Others))
+	return c.ThenShow(err, "unread", c.T("What is new"), list)
+}

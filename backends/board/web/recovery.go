@@ -34,10 +34,7 @@ func (c *call) link(secret string, kinds ...string) (linkPage, error) {
 
 func (c *call) openReset() error {
 	page, err := c.link(c.Query.Text("token"), accounts.LinkReset)
-	if err != nil {
-		return err
-	}
-	return c.Show("reset", c.T("New password"), page)
+	return c.ThenShow(err, "reset", c.T("New password"), page)
 }
 
 func (c *call) reset() error {
@@ -93,10 +90,7 @@ func (c *call) mailEmailAgain() error {
 
 func (c *call) openEmail() error {
 	page, err := c.link(c.Query.Text("token"), accounts.LinkEmail, accounts.LinkJoin)
-	if err != nil {
-		return err
-	}
-	return c.Show("email_confirm", c.T("Mail address"), page)
+	return c.ThenShow(err, "email_confirm", c.T("Mail address"), page)
 }
 
 func (c *call) confirmEmail() error {

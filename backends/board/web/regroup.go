@@ -65,9 +65,6 @@ const choicesPerPage = 50
 // choose lists the posts of a thread to choose from.
 func (c *call) choose() error {
 	after := c.Query.Number("after")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
 	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), after, choicesPerPage)
 	if err != nil {
 		return err
@@ -102,9 +99,6 @@ func (c *call) find() error {
 		return err
 	}
 	if q.To, err = c.day("to", page.To, 1); err != nil {
-		return err
-	}
-	if err := c.Query.Err(); err != nil {
 		return err
 	}
 	if page.Forums, err = c.moderatedForums(q.Forum, c.T("All forums")); err != nil {

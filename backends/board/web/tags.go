@@ -75,9 +75,7 @@ var tagList = resource.List[*call, tags.Tag]{
 
 var tagForm = resource.Form[*call, tags.Tag]{
 	Path: "/admin/tags/{tagId}", New: "/admin/tags/new",
-	Head: resource.Head{
-		Title: "Tag", Tabs: adminTabs, Above: []resource.Target{{Label: "Tags", Path: "/admin/tags"}},
-	},
+	Head: formHead("Tag", "Tags", "/admin/tags"),
 	Load: func(c *call) (*tags.Tag, error) {
 		if c.isNew("tagId") {
 			return new(tags.Tag), nil

@@ -69,10 +69,7 @@ func (c *call) warn() error {
 // ownWarnings lists the warnings of the user.
 func (c *call) ownWarnings() error {
 	list, err := c.Warnings.Own(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	return c.Show("warnings", c.T("Warnings"), c.viewWarnings(list))
+	return c.ThenShow(err, "warnings", c.T("Warnings"), c.viewWarnings(list))
 }
 
 // memberPage is a profile, with the record of the member for moderators.

@@ -101,8 +101,8 @@ type Options struct {
 	sitemaps chan struct{} // has an element for each sitemap that is being written
 }
 
-// Rooms holds the services of a board that its pages use. All are required.
-type Rooms struct {
+// Services holds the services of a board that its pages use. All are required.
+type Services struct {
 	Rights        *rights.Service
 	Attachments   *attachments.Service
 	Following     *following.Service
@@ -117,28 +117,33 @@ type Rooms struct {
 	Moderation    *moderation.Service
 	Warnings      *warnings.Service
 	Tags          *tags.Service
-	// Ready prepares the board before a page is served.
-	Ready func(ctx context.Context) error
 }
 
-// New returns the pages of a board.
-func New(board *kernel.Server, rooms Rooms, options Options, logger *zap.Logger) http.Handler {
+// New returns the pages of a board. ready prepares the board; it is called before a page is served.
+func New(
+	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options Options, logger *zap.Logger,
+) http.Handler {
 	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
 	if base, err := url.Parse(options.BaseURL); err == nil && strings.Trim(base.Path, "/") != "" {
 		below := newUnder(strings.TrimSuffix(base.Path, "/"), nil)
 		options.Bar = below.bar(options.Bar)
-		below.pages = newSite(board, &rooms, &options, logger)
+		below.pages = newSite(board, services, ready, &options, logger)
 		return below
 	}
-	return newSite(board, &rooms, &options, logger)
+	return newSite(board, services, ready, &options, logger)
 }
 
 // newSite returns the pages as at the root of a host.
-func newSite(board *kernel.Server, rooms *Rooms, options *Options, logger *zap.Logger) http.Handler {
+func newSite(
+	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options *Options, logger *zap.Logger,
+) http.Handler {
 	return pages.New(pages.Options[*call]{
-		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: rooms.Accounts.Forms, Called: "the board",
+		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: services.Accounts.Forms, Called: "the board",
 		Begin: func(p *pages.Call) (*call, error) {
-			return begin(&call{Call: p, Rooms: rooms, kernel: board, options: options})
+			if err := ready(p.Context()); err != nil {
+				return nil, err
+			}
+			return begin(&call{Call: p, Services: services, kernel: board, options: options})
 		},
 		BaseURL: options.BaseURL, Conceal: options.Conceal, Bar: options.Bar, Logger: logger,
 	})
@@ -158,7 +163,7 @@ func ErrorPage(path string, e *apierror.Error) (http.Header, []byte) {
 // call is a request for a page.
 type call struct {
 	*pages.Call
-	*Rooms
+	*Services
 	kernel  *kernel.Server
 	options *Options
 	actor   *rights.Actor
@@ -166,12 +171,9 @@ type call struct {
 	frame   *frame
 }
 
-// begin prepares the board and finds out who sends the request. Public pages are kept by caches, so they are served
-// as to a guest, without cookies.
+// begin finds out who sends the request. Public pages are kept by caches, so they are served as to a guest, without
+// cookies.
 func begin(c *call) (*call, error) {
-	if err := c.Ready(c.Context()); err != nil {
-		return nil, err
-	}
 	if err := c.become(c.Session()); err != nil {
 		return nil, err
 	}

@@ -266,9 +266,6 @@ func (c *call) history() error {
 		return err
 	}
 	before := c.Query.Number("before")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
 	after, limit := post.Message, editsPerPage
 	if before != 0 { // the result of the newest edit on this page is the text before the next edit
 		before, limit = before+1, editsPerPage+1
@@ -300,10 +297,7 @@ type postPage struct {
 
 func (c *call) askDelete() error {
 	post, thread, err := c.post()
-	if err != nil {
-		return err
-	}
-	return c.Show("delete", c.T("Delete"), postPage{Post: post, Thread: thread})
+	return c.ThenShow(err, "delete", c.T("Delete"), postPage{Post: post, Thread: thread})
 }
 
 func (c *call) deletePost() error {
@@ -329,10 +323,7 @@ func (c *call) restorePost() error {
 
 func (c *call) askReport() error {
 	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
-	if err != nil {
-		return err
-	}
-	return c.Show("report", c.T("Report"), postPage{Post: post, Thread: thread})
+	return c.ThenShow(err, "report", c.T("Report"), postPage{Post: post, Thread: thread})
 }
 
 func (c *call) report() error {

@@ -1,4 +1,4 @@
-package posts
+package admin
 
 import (
 	"strings"

@@ -1,0 +1,75 @@
+package posts
+
+import (
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/following"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Elsewhere is a post that was moved to another thread, with the number that it had in this one.
+type Elsewhere struct{ Number, Post int64 }
+
+// maxElsewhere limits how many moved posts a page names.
+const maxElsewhere = 50
+
+// elsewhere returns the posts that were moved from a thread and had numbers between those of a page of the thread,
+// which has up to size posts. It asks only if a number is missing on the page.
+func elsewhere(
+	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
+) (list []Elsewhere, err error) {
+	var least, most int64
+	switch {
+	case r.Page > 0:
+		least, most = (r.Page-1)*int64(size)+1, r.Page*int64(size)
+		more = more || r.Page < r.Pages
+	case len(page) == 0:
+		return nil, nil
+	default:
+		least, most = page[0].Number, page[0].Number
+		for _, p := range page {
+			least, most = min(least, p.Number), max(most, p.Number)
+		}
+	}
+	if !more {
+		most = t.Next - 1
+	}
+	if most-least+1 <= int64(len(page)) {
+		return nil, nil
+	}
+	list, err = store.List(c, func(r store.Row) (e Elsewhere, err error) {
+		return e, r.Scan(&e.Number, &e.Post)
+	}, "SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
+		" ORDER BY number"+content.Limit(c.Dialect()), t.ID, least, most, maxElsewhere)
+	return list, err
+}
+
+// addReactions adds to the posts of a page their reactions, whether the actor has bookmarked them, and whether it
+// ignores their authors.
+func addReactions(
+	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView, now kernel.Moment,
+) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ids, authors := make([]any, len(list)), make([]any, len(list))
+	for i, p := range list {
+		ids[i], authors[i] = p.ID, p.Author
+	}
+	counts, err := reactions.Of(c, a, ids...)
+	if err != nil {
+		return err
+	}
+	marked, err := reactions.Bookmarked(c, a, ids...)
+	if err != nil {
+		return err
+	}
+	ignored, err := following.Ignores(c, a, authors...)
+	for i, p := range list {
+		views[i].Reactions, views[i].React = counts[p.ID], reactions.May(a, t, p, now) == nil
+		views[i].Ignored, views[i].Bookmarked = ignored[p.Author] != 0, marked[p.ID] != 0
+	}
+	return err
+}
