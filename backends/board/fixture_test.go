@@ -184,8 +184,7 @@ func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
 	if s.document == nil || !ours || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
 		return // not in the document
 	}
-	// A path is missing if it has an invalid id.
-	s.document.Response(s.t, r, w.Result(), (*openapitest.Fault).IsPathMissingError)
+	s.document.Response(s.t, r, w.Result(), openapitest.UnknownPath)
 }
 
 // want checks the status, and for refusals the code and the first reason.

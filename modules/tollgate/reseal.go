@@ -55,7 +55,9 @@ func (a *App) OpenSealed(ctx context.Context, service string) (*store.DB, *seale
 
 // openSealed opens the databases of services that keep secrets, with all their schemas, and the keyring of each, which
 // is not checked yet.
-func (a *App) openSealed(ctx context.Context, services ...string) (databases []*store.DB, rings []*sealed.Ring, err error) {
+func (a *App) openSealed(
+	ctx context.Context, services ...string,
+) (databases []*store.DB, rings []*sealed.Ring, err error) {
 	for _, name := range services {
 		service := registered[name]
 		for _, further := range service.Schemas[1:] {

@@ -16,9 +16,6 @@ import (
 	faults "github.com/pb33f/libopenapi-validator/errors"
 )
 
-// Fault is a difference from a document.
-type Fault = faults.ValidationError
-
 // Document is an OpenAPI document. It is safe for concurrent use.
 type Document struct {
 	mu        sync.Mutex // held while validator is used
@@ -75,7 +72,7 @@ func (d *Document) Request(tb testing.TB, r *http.Request) {
 
 // Response reports as errors of the test where the response to a request differs from the document, except the faults
 // for which one of except returns true. It reads and closes the body.
-func (d *Document) Response(tb testing.TB, r *http.Request, resp *http.Response, except ...func(*Fault) bool) {
+func (d *Document) Response(tb testing.TB, r *http.Request, resp *http.Response, except ...func(*faults.ValidationError) bool) {
 	tb.Helper()
 	body, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
@@ -89,19 +86,23 @@ func (d *Document) Response(tb testing.TB, r *http.Request, resp *http.Response,
 	report(tb, fmt.Sprintf("%s %s: status %d: %.600s", r.Method, r.URL, resp.StatusCode, body), found)
 }
 
+// UnknownPath excepts, as an argument of Response, requests whose path the document does not have, such as a path with
+// an invalid id.
+func UnknownPath(fault *faults.ValidationError) bool { return fault.IsPathMissingError() }
+
 // Accepts reports whether the response to a request is as the document says.
 func (d *Document) Accepts(r *http.Request, resp *http.Response) bool {
 	return len(d.faults(r, resp)) == 0
 }
 
-func (d *Document) faults(r *http.Request, resp *http.Response) []*Fault {
+func (d *Document) faults(r *http.Request, resp *http.Response) []*faults.ValidationError {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, found := d.validator.ValidateHttpResponse(r, resp)
 	return found
 }
 
-func report(tb testing.TB, what string, found []*Fault) {
+func report(tb testing.TB, what string, found []*faults.ValidationError) {
 	tb.Helper()
 	for _, fault := range found {
 		tb.Errorf("%s\nis not as documented: %v", what, fault)
