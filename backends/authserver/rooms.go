@@ -28,7 +28,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/exchange"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/keys"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/login"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/openid"
@@ -46,6 +45,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -220,14 +220,14 @@ func (s *Server) wire() error {
 		Grants: grants, Enterprise: r.xaa, Exchange: r.exchange, Proofs: r.proofs,
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled,
 		Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
-		Registrations: kernel.NewLimiter(c.DCR.RateLimit, c.DCR.RateLimitBurst, k.Now),
+		Registrations: ratelimit.New(ratelimit.PerSecond(c.DCR.RateLimit, c.DCR.RateLimitBurst), k.Now),
 	})
 	s.jobs = slices.Concat(s.jobs, r.accounts.Jobs(), r.openid.Jobs(), r.login.Jobs(), r.factors.Jobs(), r.devices.Jobs(),
 		s.ownJobs())
 	s.public = newSite(k, s.health(), r.protocol.Routes(), web.Routes(r.pages, path), r.protocol.Share(r.openid.Routes()))
 	s.public.mount = path
 	if c.RateLimit.Enabled {
-		s.public.limiter = kernel.NewLimiter(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst, k.Now)
+		s.public.limiter = ratelimit.New(ratelimit.PerSecond(c.RateLimit.RequestsPerSecond, c.RateLimit.Burst), k.Now)
 	}
 	s.admin = newSite(k, s.administration().Routes())
 	s.admin.refuse = admin.WriteError
@@ -386,7 +386,7 @@ func (s *Server) administration() *admin.API {
 		Bar: s.bar,
 	}
 	if c.Admin.RequestsPerSecond > 0 {
-		o.Limiter = kernel.NewLimiter(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst), s.kernel.Now)
+		o.Limiter = ratelimit.New(ratelimit.PerSecond(c.Admin.RequestsPerSecond, max(1, c.Admin.Burst)), s.kernel.Now)
 	}
 	if r.encryptor != nil {
 		o.Reseal = func(ctx context.Context) (encryption.Resealed, error) { return s.Reseal(ctx, nil) }

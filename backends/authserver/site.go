@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
@@ -21,7 +22,7 @@ type site struct {
 	// proxy has removed it. It is empty if the issuer has no path.
 	mount string
 	// limiter bounds the requests of an address. There is no limit if it is nil.
-	limiter *kernel.Limiter
+	limiter *ratelimit.Limiter
 	// refuse writes the response for an error.
 	refuse func(w http.ResponseWriter, err error)
 }

@@ -3,20 +3,16 @@ package board
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/pb33f/libopenapi"
-	validator "github.com/pb33f/libopenapi-validator"
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
@@ -28,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/formguard"
 	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/rest/openapitest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
@@ -71,9 +68,9 @@ type site struct {
 	service *Server
 	api     *api.API
 	clock   *clock
-	// validator holds every answer to the served document; nil on PostgreSQL.
-	validator validator.Validator
-	tokens    map[string]string // by the names of members
+	// document is compared with every answer. It is nil on PostgreSQL.
+	document *openapitest.Document
+	tokens   map[string]string // by the names of members
 }
 
 // newSite returns a board seeded with testdata/fixture.json.
@@ -103,41 +100,12 @@ func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 	if db.Dialect() == store.Postgres {
 		return s // responses do not depend on the engine, and validating them takes long
 	}
-	if s.validator, err = documented(s.service); err != nil {
+	document, err := s.api.OpenAPI()
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.document = openapitest.New(t, document)
 	return s
-}
-
-// validators hold answers to documents, by their text: making one takes long.
-var validators struct {
-	sync.Mutex
-	by map[string]validator.Validator
-}
-
-func documented(service *Server) (validator.Validator, error) {
-	text, err := service.API().OpenAPI()
-	if err != nil {
-		return nil, err
-	}
-	validators.Lock()
-	defer validators.Unlock()
-	if made := validators.by[string(text)]; made != nil {
-		return made, nil
-	}
-	document, err := libopenapi.NewDocument(text)
-	if err != nil {
-		return nil, err
-	}
-	made, faults := validator.NewValidator(document)
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	if validators.by == nil {
-		validators.by = make(map[string]validator.Validator)
-	}
-	validators.by[string(text)] = made
-	return made, nil
 }
 
 // answer is the response to a request.
@@ -213,21 +181,10 @@ func (s *site) send(r *http.Request) *answer {
 func (s *site) documented(r *http.Request, w *httptest.ResponseRecorder) {
 	s.t.Helper()
 	_, ours := s.api.Router.Find(r)
-	if s.validator == nil || !ours || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
+	if s.document == nil || !ours || w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotModified {
 		return // not in the document
 	}
-	validators.Lock()
-	_, faults := s.validator.ValidateHttpResponse(r, w.Result())
-	validators.Unlock()
-	for _, fault := range faults {
-		if fault.IsPathMissingError() {
-			continue // an invalid id
-		}
-		s.t.Errorf("%s %s: %d is not as documented: %s %s\n%s", r.Method, r.URL, w.Code, fault.Message, fault.Reason, w.Body)
-		for _, cause := range fault.SchemaValidationErrors {
-			s.t.Errorf("  %s", cause.Reason)
-		}
-	}
+	s.document.Response(s.t, r, w.Result(), openapitest.UnknownPath)
 }
 
 // want checks the status, and for refusals the code and the first reason.

@@ -15,18 +15,14 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
-		if s.validator == nil {
+		if s.document == nil {
 			return
 		}
-		if ok, faults := s.validator.ValidateDocument(); !ok {
-			for _, fault := range faults {
-				t.Errorf("%s: %s %v", fault.Message, fault.Reason, fault.SchemaValidationErrors)
-			}
-		}
+		s.document.Valid(t)
 		broken := httptest.NewRecorder()
 		broken.Header().Set("Content-Type", api.JsonType)
 		_, _ = broken.WriteString(`{"data":[{"id":1}]}`)
-		if ok, _ := s.validator.ValidateHttpResponse(s.request("", "GET", "/forums", ""), broken.Result()); ok {
+		if s.document.Accepts(s.request("", "GET", "/forums", ""), broken.Result()) {
 			t.Error("the check of answers finds nothing")
 		}
 		var d struct {

@@ -31,7 +31,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
 	"github.com/tollgate-gateway/tollgate/backends/cms/transfer"
 	"github.com/tollgate-gateway/tollgate/backends/cms/webhooks"
-	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/look"
@@ -47,8 +46,6 @@ type Options struct {
 	Site string
 	// DB is the database, which has the tables of Schemas.
 	DB *store.DB
-	// Counters stores the counters that all nodes share.
-	Counters counters.Store
 	// Key returns a secret of at least 32 bytes that is the same on all nodes. The default is a random one.
 	Key func() []byte
 	// Logger returns the logger and is called each time one is needed. The default logs nothing.
@@ -164,7 +161,7 @@ func Offline(o Options) (*Server, error) {
 	s := &Server{
 		meter: o.Meter, networks: o.Networks, sitemaps: make(chan struct{}, sitemapsAtOnce),
 		Server: &kernel.Server{
-			DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Counters: o.Counters, Address: o.Address,
+			DB: o.DB, Logger: o.Logger, Now: o.Now, Site: o.Site, Key: o.Key, Address: o.Address,
 			Passwords: o.Passwords, Keyring: o.Keyring,
 			BaseURL: o.BaseURL,
 		},
@@ -235,9 +232,6 @@ func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error 
 
 // Content returns the pages of the site.
 func (s *Server) Content() *content.Content { return s.content }
-
-// Files returns the files of the pages.
-func (s *Server) Files() *files.Files { return s.files }
 
 // Transfer returns the source or target of a transfer of the site's content from or to another site.
 func (s *Server) Transfer() transfer.Site {

@@ -7,18 +7,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pb33f/libopenapi"
-	validator "github.com/pb33f/libopenapi-validator"
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/settings"
+	"github.com/tollgate-gateway/tollgate/internal/rest/openapitest"
 )
 
-// contentValidator is made once from the document of the first site whose content API answers.
-var contentValidator struct {
+// contentDocument is made from the document of the first site whose content API answers.
+var contentDocument struct {
 	sync.Once
-	check      validator.Validator
-	sync.Mutex // held while check is used, which is not for several goroutines
+	*openapitest.Document
 }
 
 // checkDocumented compares a response of the content API with the OpenAPI document, which all sites have in common. It
@@ -31,34 +29,12 @@ func (s *site) checkDocumented(r *http.Request, w *httptest.ResponseRecorder) {
 		strings.HasPrefix(path, "files/") || w.Code == http.StatusPreconditionFailed && w.Body.Len() == 0 {
 		return
 	}
-	contentValidator.Do(func() {
+	contentDocument.Do(func() {
 		text := httptest.NewRecorder()
 		s.server.ServeHTTP(text, httptest.NewRequest(http.MethodGet, "/api/content/openapi.json", nil))
-		document, err := libopenapi.NewDocument(text.Body.Bytes())
-		if err != nil {
-			s.Error(err)
-			return
-		}
-		check, errs := validator.NewValidator(document)
-		if len(errs) > 0 {
-			s.Error(errs)
-			return
-		}
-		contentValidator.check = check
+		contentDocument.Document = openapitest.New(s, text.Body.Bytes())
 	})
-	if contentValidator.check == nil {
-		return
-	}
-	resp := w.Result()
-	defer func() { _ = resp.Body.Close() }()
-	contentValidator.Lock()
-	defer contentValidator.Unlock()
-	if ok, faults := contentValidator.check.ValidateHttpResponse(r, resp); !ok {
-		for _, f := range faults {
-			s.Errorf("%s %s: %d is not as documented: %s: %s %v", r.Method, r.URL, w.Code, f.Message, f.Reason,
-				f.SchemaValidationErrors)
-		}
-	}
+	contentDocument.Response(s, r, w.Result())
 }
 
 // TestContentDocument checks that guests can read the document of the content API, that it is valid, and that a site
@@ -72,18 +48,6 @@ func TestContentDocument(t *testing.T) {
 			!strings.HasSuffix(body.Get("servers.0.url").Str, "/api/content") || len(body.Get("paths").Map()) < 20 {
 			s.Fatalf("%d %.300s", w.Code, w.Body)
 		}
-		document, err := libopenapi.NewDocument(w.Body.Bytes())
-		if err != nil {
-			s.Fatal(err)
-		}
-		check, errs := validator.NewValidator(document)
-		if len(errs) > 0 {
-			s.Fatal(errs)
-		}
-		if ok, faults := check.ValidateDocument(); !ok {
-			for _, f := range faults {
-				s.Errorf("%s: %s %v", f.Message, f.Reason, f.SchemaValidationErrors)
-			}
-		}
+		openapitest.New(s, w.Body.Bytes()).Valid(s)
 	})
 }

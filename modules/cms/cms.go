@@ -187,7 +187,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
-			Site: site, DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Address: edge.Address,
+			Site: site, DB: db, Logger: n.logger.Load, Now: time.Now, Address: edge.Address,
 			RequestID: requestID,
 			Networks:  h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
 			Admin: mount, BaseURL: base,

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -26,7 +25,7 @@ func OpenKeychain(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	db, ring, err := app.OpenSealed(ctx, Name, schema.Gateway(), keychain.Sealed.Sample)
+	db, ring, err := app.OpenSealed(ctx, Name)
 	if err != nil {
 		return nil, nil, nil, err
 	}

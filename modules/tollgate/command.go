@@ -40,29 +40,6 @@ func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Sch
 	return db, err
 }
 
-// OpenSealed works like OpenDatabase for a service that keeps secrets, and also returns its keyring. A keyring that
-// does not fit the database is an error.
-func (a *App) OpenSealed(
-	ctx context.Context, service string, schema store.Schema, sample sealed.Sample,
-) (*store.DB, *sealed.Ring, error) {
-	db, err := a.SealedDatabase(service, schema, sample)
-	if err == nil {
-		err = a.register()
-	}
-	if err == nil {
-		err = await(ctx, db)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	base, err := a.openKeyring(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("keyring: %w", err)
-	}
-	ring := sealed.New(db, service, base, sample, a.logger)
-	return db, ring, ring.Check(ctx)
-}
-
 // DeriveKeys returns, for a command, the same keys as Keys. It opens no database. It returns an error if the key file
 // does not exist, since no server would know a key that is made now.
 func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {

@@ -20,38 +20,73 @@ func (a *App) Reseal(
 	if err != nil {
 		return nil, err
 	}
-	databases := make([]*store.DB, len(services))
-	for i, name := range services {
-		if databases[i], err = a.openSealed(name); err != nil {
+	for _, name := range services {
+		if err := a.Exists(name); err != nil {
 			return nil, err
 		}
 	}
-	if err := a.register(); err != nil {
-		return nil, err
-	}
-	for _, db := range databases {
-		if err := await(ctx, db); err != nil {
-			return nil, err
-		}
-	}
-	base, err := a.openKeyring(ctx)
+	databases, rings, err := a.openSealed(ctx, services...)
 	if err != nil {
-		return nil, fmt.Errorf("keyring: %w", err)
+		return nil, err
 	}
 	done = make(map[string]sealed.Result, len(services))
 	for i, name := range services {
-		columns := registered[name].Sealed
-		ring := sealed.New(databases[i], name, base, columns.Sample, a.logger)
-		if err := ring.Check(ctx); err != nil {
+		if err := rings[i].Check(ctx); err != nil {
 			return done, err
 		}
-		done[name], err = columns.Reseal(ctx, databases[i], ring, a.logger,
+		done[name], err = registered[name].Sealed.Reseal(ctx, databases[i], rings[i], a.logger,
 			func(r sealed.Result) { progress(name, r) })
 		if err != nil {
 			return done, err
 		}
 	}
 	return done, nil
+}
+
+// OpenSealed opens, for a command, the database of a service that keeps secrets and its keyring. It waits for the
+// database as OpenDatabase does. A keyring that does not fit the database is an error.
+func (a *App) OpenSealed(ctx context.Context, service string) (*store.DB, *sealed.Ring, error) {
+	databases, rings, err := a.openSealed(ctx, service)
+	if err != nil {
+		return nil, nil, err
+	}
+	return databases[0], rings[0], rings[0].Check(ctx)
+}
+
+// openSealed opens the databases of services that keep secrets, with all their schemas, and the keyring of each, which
+// is not checked yet.
+func (a *App) openSealed(
+	ctx context.Context, services ...string,
+) (databases []*store.DB, rings []*sealed.Ring, err error) {
+	for _, name := range services {
+		service := registered[name]
+		for _, further := range service.Schemas[1:] {
+			if _, err := a.ServiceDatabase(name, further); err != nil {
+				return nil, nil, err
+			}
+		}
+		db, err := a.SealedDatabase(name, service.Schemas[0], service.Sealed.Sample)
+		if err != nil {
+			return nil, nil, err
+		}
+		databases = append(databases, db)
+	}
+	if err := a.register(); err != nil {
+		return nil, nil, err
+	}
+	for _, db := range databases {
+		if err := await(ctx, db); err != nil {
+			return nil, nil, err
+		}
+	}
+	base, err := a.openKeyring(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keyring: %w", err)
+	}
+	for i, name := range services {
+		rings = append(rings, sealed.New(databases[i], name, base, registered[name].Sealed.Sample, a.logger))
+	}
+	return databases, rings, nil
 }
 
 // sealedServices returns the names of the services of the configuration that keep secrets in their databases. If there
@@ -77,18 +112,4 @@ func (a *App) sealedServices() (names []string, err error) {
 		return []string{keyService}, nil
 	}
 	return names, nil
-}
-
-// openSealed returns the database of a service that keeps secrets, which must exist, with all schemas of the service.
-func (a *App) openSealed(name string) (*store.DB, error) {
-	if err := a.Exists(name); err != nil {
-		return nil, err
-	}
-	service := registered[name]
-	for _, further := range service.Schemas[1:] {
-		if _, err := a.ServiceDatabase(name, further); err != nil {
-			return nil, err
-		}
-	}
-	return a.SealedDatabase(name, service.Schemas[0], service.Sealed.Sample)
 }

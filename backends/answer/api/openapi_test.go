@@ -7,55 +7,29 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pb33f/libopenapi"
-	validator "github.com/pb33f/libopenapi-validator"
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/internal/rest/openapitest"
 )
 
 // served returns the OpenAPI document as a client without a key gets it.
-func served() *httptest.ResponseRecorder {
+var served = sync.OnceValue(func() *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	new(api.API).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/openapi.json", nil))
 	return w
-}
-
-// documented returns a validator for the OpenAPI document.
-var documented = sync.OnceValues(func() (validator.Validator, []error) {
-	document, err := libopenapi.NewDocument(served().Body.Bytes())
-	if err != nil {
-		return nil, []error{err}
-	}
-	return validator.NewValidator(document)
 })
-
-// checking is held while the validator is used, which is not for several goroutines.
-var checking sync.Mutex
 
 // checkDocumented compares a response with the OpenAPI document. Responses to unknown paths and methods are not in it,
 // and it knows no ids with a slash, as sources may have.
 func checkDocumented(t *testing.T, r *http.Request, w *httptest.ResponseRecorder) {
 	t.Helper()
-	check, errs := documented()
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
 	if w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusNotFound || r.Method == http.MethodHead ||
 		w.Header().Get("Content-Type") == "" || strings.HasPrefix(r.URL.Path, "/v1/sources/") {
 		return
 	}
-	resp := w.Result()
-	defer func() { _ = resp.Body.Close() }()
-	checking.Lock()
-	defer checking.Unlock()
-	if ok, faults := check.ValidateHttpResponse(r, resp); !ok {
-		for _, f := range faults {
-			t.Errorf("%s %s: %d is not as documented: %s: %s %v", r.Method, r.URL, w.Code, f.Message, f.Reason,
-				f.SchemaValidationErrors)
-		}
-	}
+	openapitest.New(t, served().Body.Bytes()).Response(t, r, w.Result())
 }
 
 // TestOpenAPI checks that the document is valid, that it needs no key, and that the check of responses finds faults.
@@ -65,17 +39,8 @@ func TestOpenAPI(t *testing.T) {
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	check, errs := documented()
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	checking.Lock()
-	defer checking.Unlock()
-	if ok, faults := check.ValidateDocument(); !ok {
-		for _, f := range faults {
-			t.Errorf("%s: %s %v", f.Message, f.Reason, f.SchemaValidationErrors)
-		}
-	}
+	document := openapitest.New(t, w.Body.Bytes())
+	document.Valid(t)
 	for path, method := range map[string]string{
 		"/v1/answer": "post", "/v1/quota": "get", "/v1/answers/{id}": "get", "/v1/answers/{id}/evidence": "get",
 		"/v1/sources/{id}": "get", "/v1/companies": "get", "/v1/companies/{id}": "get",
@@ -90,7 +55,7 @@ func TestOpenAPI(t *testing.T) {
 	_, _ = broken.WriteString(`{"success":true,"error":null,"result":{"used":"many"}}`)
 	resp := broken.Result()
 	defer func() { _ = resp.Body.Close() }()
-	if ok, _ := check.ValidateHttpResponse(httptest.NewRequest(http.MethodGet, "/v1/quota", nil), resp); ok {
+	if document.Accepts(httptest.NewRequest(http.MethodGet, "/v1/quota", nil), resp) {
 		t.Error("a wrong response passes")
 	}
 }

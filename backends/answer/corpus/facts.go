@@ -68,17 +68,3 @@ func in[T any](b *strings.Builder, column string, list []T, args *[]any) {
 		*args = append(*args, one)
 	}
 }
-
-// Prices returns the prices of an issuer from one day to another, both included, in their order, at most
-// 4,000.
-func (c *Corpus) Prices(ctx context.Context, issuer int64, from, to kernel.Day) (prices []Price, err error) {
-	err = c.Read(ctx, func(conn kernel.Conn) error {
-		prices, err = store.List(conn, func(r store.Row) (p Price, err error) {
-			err = r.Scan(&p.Day, &p.Open, &p.High, &p.Low, &p.Close, &p.AdjClose, &p.Volume)
-			return p, err
-		}, "SELECT day, open, high, low, close, adj_close, volume FROM answer_prices WHERE issuer_id = ? AND day >= ? AND day <= ? ORDER BY day LIMIT 4000",
-			issuer, string(from), string(to))
-		return err
-	})
-	return prices, err
-}

@@ -43,10 +43,6 @@ func TestManage(t *testing.T) {
 		if facts, err := c.Facts(t.Context(), corpus.FactQuery{Issuers: []int64{d.Issuer}, Years: []int{2018}}); err != nil || len(facts) != 2 {
 			t.Errorf("%+v, %v", facts, err)
 		}
-		days, err := c.Prices(t.Context(), d.Issuer, "2020-01-03", "2020-12-31")
-		if err != nil || len(days) != 1 || days[0].Close != 1.6 {
-			t.Errorf("%+v, %v", days, err)
-		}
 		text, err := c.Text(t.Context(), d.ID, 0, 10)
 		if err != nil || len(text) != 1 || !text[0].Table {
 			t.Errorf("%+v, %v", text, err)

@@ -175,8 +175,8 @@ type Result struct {
 	Class, Right bool
 	// Answered reports that there was an answer.
 	Answered bool
-	// Cited is the number of references, Foreign the number of those that are no known document.
-	Cited, Foreign int
+	// Foreign is the number of references that are no known document.
+	Foreign int
 	// Document reports that one of the references is the document of a gold passage.
 	Document bool
 	// Marks is the number of citations of sentences with figures, Held the number of those whose passage has one
@@ -201,7 +201,6 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)
 		r := Result{
 			Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered,
-			Cited: len(o.References),
 		}
 		r.Class = r.Answered == (q.Expect == expectAnswer) && (r.Answered || o.Reason == q.Expect)
 		// In a set of classes it does not matter whether there is an answer.

@@ -51,12 +51,6 @@ func (p Period) Same(q Period) bool {
 	return p.Months == 0 || q.Months == 0 || p.Months == q.Months
 }
 
-// Near reports whether the years of two periods are at most so many apart. An unknown year is near to all.
-func (p Period) Near(q Period, years int) bool {
-	a, b := p.AnyYear(), q.AnyYear()
-	return a == 0 || b == 0 || a-b <= years && b-a <= years
-}
-
 // Part returns which quarter or which half of a year the period is, or 0. If only the last day is known,
 // quarters and halves of the calendar count; the day may be up to about two weeks off.
 func (p Period) Part() (quarter, half int) {

@@ -60,7 +60,7 @@ func (p *Pipeline) render(w *work) (string, []Reference) {
 				n = len(references)
 				numbers[key] = n
 			}
-			if !p.options.Unmarked && !said[n] {
+			if !said[n] {
 				said[n] = true
 				b.WriteString(" [" + strconv.Itoa(n) + "](" + target(onPage(references[n-1].URL, passage.Page)) + ")")
 			}

@@ -101,8 +101,6 @@ type Options struct {
 	Deadline time.Duration
 	// CompareMin is the number of issuers from which on a comparison counts as screening. Default: 2.
 	CompareMin int
-	// Unmarked leaves the numbered links out of answers.
-	Unmarked bool
 	// SourceURL returns the public URL of a document from its URL in the corpus ("corpus:ID" if it has no public
 	// one). Default: the same URL.
 	SourceURL func(url string) string

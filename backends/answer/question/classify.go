@@ -22,11 +22,11 @@ var (
 	between = regexp.MustCompile(`(?i)^[\s,]*(?:and|or|vs\.?|versus|,|with|to|than|against|&)*(?:\s*(?:the|of|and|or|with|to|than|against)\b)*[\s,]*$`)
 )
 
-// classify sets the verdict of the rules, whether it is certain, and the confidence.
+// classify sets the verdict of the rules and whether it is certain.
 func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMention) {
 	r := readingOf(q.Text)
 	if r.refused(q.Text) {
-		q.Verdict, q.Sure, q.Confidence = Filtered, true, 1
+		q.Verdict, q.Sure = Filtered, true
 		return
 	}
 	asked := q.Text
@@ -41,24 +41,21 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 	named := len(q.Issuers) > 0 || len(absent) > 0 || finance > 0 && acting.MatchString(asked)
 	switch {
 	case r.has("creative") && (elsewhere > 0 || finance == 0):
-		q.Verdict, q.Sure, q.Confidence = NonInvestment, true, 0.9
+		q.Verdict, q.Sure = NonInvestment, true
 		return
 	case elsewhere > 0 && (finance == 0 && len(q.Metrics) == 0 || elsewhere >= finance && !named &&
 		(elsewhere > finance || finance < 2)):
-		q.Verdict, q.Sure, q.Confidence = NonInvestment, finance == 0, 0.9
+		q.Verdict, q.Sure = NonInvestment, finance == 0
 		return
 	case !named && finance == 0 && len(q.Metrics) == 0 && (manual.MatchString(r.text) || knowledge.MatchString(r.text)):
-		q.Verdict, q.Confidence = NonInvestment, 0.7
+		q.Verdict = NonInvestment
 		return
 	case !named && finance == 0 && len(q.Metrics) == 0 &&
 		(smallTalk.MatchString(r.text) || !unknownName(q.Text) && !definition.MatchString(r.text)):
-		q.Verdict, q.Confidence = NonInvestment, 0.7
+		q.Verdict = NonInvestment
 		return
 	}
-	q.Confidence, q.Sure = min(0.5+0.2*float64(finance), 1), finance > 1
-	if named {
-		q.Confidence, q.Sure = 1, true
-	}
+	q.Sure = named || finance > 1
 	if q.screening(asked, r, compareMin, mentions, absent) {
 		q.Verdict, q.Sure = Screener, true
 	}

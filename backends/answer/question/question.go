@@ -46,8 +46,6 @@ type Question struct {
 	Verdict    Verdict
 	// Sure reports that the rules are certain of the verdict.
 	Sure bool
-	// Confidence tells from 0 to 1 how certain it is that the question is about investments, or that it is not.
-	Confidence float64
 	// Issuers are those that the question names, Names their names as documents write them.
 	Issuers []int64
 	Names   []string

@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/loopback"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -64,7 +65,7 @@ type Options struct {
 	// loopback.Direct.
 	APIKey string
 	// Limiter bounds the requests of an address. There is no limit if it is nil.
-	Limiter *kernel.Limiter
+	Limiter *ratelimit.Limiter
 	// Bar returns the bar at the top of the pages for a request. Default: a bar without additions.
 	Bar func(*http.Request) look.Bar
 	// Lookback is how far back a query of the audit feed goes by default, and MaxLookback how far it may go.
@@ -87,12 +88,15 @@ type API struct {
 	key    [sha256.Size]byte
 	origin http.CrossOriginProtection
 	// refusals bounds how many audit events requests without the key cause, since Limiter may be nil.
-	refusals *kernel.Limiter
+	refusals *ratelimit.Limiter
 }
 
 // New returns the API.
 func New(s *kernel.Server, o Options) *API {
-	return &API{Server: s, Options: o, key: sha256.Sum256([]byte(o.APIKey)), refusals: kernel.NewLimiter(1, 100, s.Now)}
+	return &API{
+		Server: s, Options: o, key: sha256.Sum256([]byte(o.APIKey)),
+		refusals: ratelimit.New(ratelimit.PerSecond(1, 100), s.Now),
+	}
 }
 
 // by is the actor of all that is done through the API.

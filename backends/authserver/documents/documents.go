@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 )
 
 const (
@@ -57,7 +58,7 @@ type Documents struct {
 	options Options
 	client  *http.Client
 	places  chan struct{}
-	hosts   *kernel.Limiter
+	hosts   *ratelimit.Limiter
 }
 
 // New returns a Documents.
@@ -72,7 +73,7 @@ func New(s *kernel.Server, o Options) *Documents {
 	client.Transport = s.Follow(client.Transport)
 	return &Documents{
 		Server: s, options: o, client: client, places: make(chan struct{}, maxFetches),
-		hosts: kernel.NewLimiter(hostPerSecond, hostBurst, s.Now),
+		hosts: ratelimit.New(ratelimit.PerSecond(hostPerSecond, hostBurst), s.Now),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 )
 
 // Options are the settings of the endpoints. Clients, Catalog, Keys and Tokens are required.
@@ -55,7 +56,7 @@ type Options struct {
 	// Proofs checks DPoP proofs, which are ignored if it is nil.
 	Proofs *proofs.Proofs
 	// Registrations limits the registrations of an address. There is no limit if it is nil.
-	Registrations *kernel.Limiter
+	Registrations *ratelimit.Limiter
 }
 
 // Protocol serves the endpoints.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/protocol"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 )
 
 const jsonType = "application/json"
@@ -223,7 +223,7 @@ func TestModes(t *testing.T) {
 func TestRegisterLimit(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
-	limiter := kernel.NewLimiter(1, 2, k.Clock.Now)
+	limiter := ratelimit.New(ratelimit.PerSecond(1, 2), k.Clock.Now)
 	k.Server.Address = func(r *http.Request) string { return r.Header.Get("X-Test") }
 	s := newServer(t, k, settings{protocol: protocol.Options{Registrations: limiter}})
 	register := func(address string) answer {

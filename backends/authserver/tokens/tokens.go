@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/jwt"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 )
 
 // Options are the settings of Tokens. Clients, Catalog and Keys are required.
@@ -64,7 +65,7 @@ type Tokens struct {
 	denied    *denied
 	issuances *kernel.Batch[Issuance]
 	verified  *jwt.Cache[*Claims]
-	looks     *kernel.Limiter // bounds the audit events of introspections
+	looks     *ratelimit.Limiter // bounds the audit events of introspections
 }
 
 // New returns Tokens. Close must be called to release its cache.
@@ -82,7 +83,7 @@ func New(s *kernel.Server, o Options) *Tokens {
 	t := &Tokens{Server: s, options: o}
 	t.users = kernel.NewCache(20_000, s.Now, o.User)
 	t.denied = newDenied(s)
-	t.looks = kernel.NewLimiter(1/lookedEvery.Seconds(), 1, s.Now)
+	t.looks = ratelimit.New(ratelimit.Every(1, lookedEvery), s.Now)
 	t.issuances = kernel.NewBatch(t.storeIssuances, t.lostIssuances)
 	var err error
 	if t.verified, err = jwt.NewCache(s.Now, t.verify); err != nil {

@@ -32,29 +32,6 @@ type GroupSpec struct {
 // Tag returns the entity tag of the properties.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
-// Differences lists the properties that differ in to, each right and restriction by itself.
-func (g *GroupSpec) Differences(to *GroupSpec) []Difference {
-	list := make([]Difference, 0, 3+len(Rights())+len(Restrictions()))
-	list = append(list,
-		Difference{What: "name", From: g.Name, To: to.Name},
-		Difference{What: "edit window", From: kernel.Itoa(g.EditWindow), To: kernel.Itoa(to.EditWindow)},
-		Difference{What: "posts a day", From: kernel.Itoa(g.PostsPerDay), To: kernel.Itoa(to.PostsPerDay)},
-	)
-	for _, right := range Rights() {
-		list = append(list, Difference{
-			What: right.Label, From: yes(g.Allow.Has(right.Mask())),
-			To: yes(to.Allow.Has(right.Mask())),
-		})
-	}
-	for _, right := range Restrictions() {
-		list = append(list, Difference{
-			What: right.Label, From: yes(g.Restrict.Has(right.Mask())),
-			To: yes(to.Restrict.Has(right.Mask())),
-		})
-	}
-	return Differences(list)
-}
-
 func yes(is bool) string {
 	if is {
 		return "yes"

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -183,9 +184,9 @@ func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bo
 	var waits [3]time.Duration
 	full[0], waits[0] = set.FloodFor(written).Take(full[0], now)
 	if starts {
-		full[1], waits[1] = kernel.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
+		full[1], waits[1] = ratelimit.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
 	}
-	full[2], waits[2] = kernel.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
+	full[2], waits[2] = ratelimit.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
 	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
 		return kernel.Flooded(wait)
 	}

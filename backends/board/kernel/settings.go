@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -367,20 +368,12 @@ func (s *Settings) OfflineAnswer() error {
 	}
 }
 
-// Every returns the limit that admits n events in a period. If n is 0 there is no limit.
-func Every(n int64, period time.Duration) RateLimit {
-	if n == 0 {
-		return RateLimit{}
-	}
-	return RateLimit{n, period / time.Duration(n)}
-}
-
 // FloodFor returns the rate limit of posts for a member who has written the given number of visible posts.
-func (s *Settings) FloodFor(posts int64) RateLimit {
+func (s *Settings) FloodFor(posts int64) ratelimit.Limit {
 	if posts < s.NewMemberPosts {
-		return RateLimit{s.NewFloodPosts, time.Duration(s.NewFloodSeconds) * time.Second}
+		return ratelimit.Limit{Burst: s.NewFloodPosts, Interval: time.Duration(s.NewFloodSeconds) * time.Second}
 	}
-	return RateLimit{s.FloodPosts, time.Duration(s.FloodSeconds) * time.Second}
+	return ratelimit.Limit{Burst: s.FloodPosts, Interval: time.Duration(s.FloodSeconds) * time.Second}
 }
 
 // StoredSetting returns a value of the table board_settings, or an empty string if it is not there.

@@ -25,9 +25,8 @@ const (
 	phpbbTopicLocked = 1 // topic_status
 	phpbbTopicShadow = 2 // where a topic was that has been moved
 
-	phpbbUnapproved = 0 // topic_visibility and post_visibility
-	phpbbApproved   = 1
-	phpbbDeleted    = 2
+	phpbbApproved = 1 // topic_visibility and post_visibility; 0 is unapproved
+	phpbbDeleted  = 2
 )
 
 // phpbb is a dump of phpBB 3.0 to 3.3 that is read.

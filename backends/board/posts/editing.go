@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -222,7 +223,7 @@ func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now
 	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full); err != nil {
 		return err
 	}
-	full, wait := kernel.Every(set.EditsPerMinute, time.Minute).Take(full, now)
+	full, wait := ratelimit.Every(set.EditsPerMinute, time.Minute).Take(full, now)
 	if wait > 0 {
 		return kernel.Flooded(wait)
 	}

@@ -149,11 +149,6 @@ func newSite(
 	})
 }
 
-// Owns reports whether a path belongs to the pages, as all paths do except those of the API.
-func Owns(path string) bool {
-	return path != kernel.Mount && !strings.HasPrefix(path, kernel.Mount+"/")
-}
-
 // ErrorPage returns the page for a request that is refused in front of the board, which is under a path or, if that is
 // empty, at the root of the host.
 func ErrorPage(path string, e *apierror.Error) (http.Header, []byte) {

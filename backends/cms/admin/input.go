@@ -37,8 +37,6 @@ type fileRow struct {
 	ID                      int64
 	Name, Description, Type string
 	Size                    int64
-	Image                   bool
-	Gone                    bool // the form removes it
 }
 
 type pageRef struct {
@@ -167,7 +165,6 @@ func rowOf(file map[string]any) fileRow {
 	row.Name, _ = file["name"].(string)
 	row.Type, _ = file["type"].(string)
 	row.Description, _ = file["description"].(string)
-	_, row.Image = file["width"]
 	return row
 }
 

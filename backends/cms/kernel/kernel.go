@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/origin"
@@ -33,8 +32,6 @@ type Server struct {
 	Key func() []byte
 	// Keyring returns the keys that encrypt secrets in the database. A nil function means that there are none.
 	Keyring func() (keyring.Keyring, error)
-	// Counters stores counts, and tokens that may be used only once, for all nodes.
-	Counters counters.Store
 	// Address returns the client's address as the edge has verified it.
 	Address func(*http.Request) string
 	// BaseURL is the scheme and host at which clients reach the server. If it is empty, they are taken from each

@@ -324,16 +324,6 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	return made, true
 }
 
-// Classes returns the names of all classes, sorted.
-func (p *Program) Classes() []string {
-	names := make([]string, 0, len(p.classes))
-	for name := range p.classes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Warnings returns the problems that were found in files but do not keep them from running, such as unknown
 // sanitizers.
 func (p *Program) Warnings() []*routes.Error { return p.warnings }

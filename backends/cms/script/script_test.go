@@ -80,7 +80,7 @@ func run(t testing.TB, p *Program, name string, c *handler.Call) (any, error) {
 	t.Helper()
 	class, ok := p.Class("A")
 	if !ok {
-		t.Fatalf("there are only %v", p.Classes())
+		t.Fatal("there is no class A")
 	}
 	method := class.Methods[name]
 	if method == nil {

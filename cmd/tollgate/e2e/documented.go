@@ -7,35 +7,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pb33f/libopenapi"
-	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/tollgate-gateway/tollgate/internal/rest/openapitest"
 )
 
 // documented calls an API and checks every exchange against the OpenAPI document that the API serves.
 type documented struct {
-	t     *testing.T
-	base  string
-	Token string
-	check validator.Validator
+	t        *testing.T
+	base     string
+	Token    string
+	document *openapitest.Document
 }
 
 func NewDocumented(t *testing.T, base string) *documented {
 	t.Helper()
 	text := Get(t, http.DefaultClient, base+"/openapi.json", "").Body
-	document, err := libopenapi.NewDocument([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	check, errs := validator.NewValidator(document)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if ok, errs := check.ValidateDocument(); !ok {
-		for _, e := range errs {
-			t.Errorf("document: %s %s %v", e.Message, e.Reason, e.SchemaValidationErrors)
-		}
-	}
-	return &documented{t: t, base: base, check: check}
+	document := openapitest.New(t, []byte(text))
+	document.Valid(t)
+	return &documented{t: t, base: base, document: document}
 }
 
 func (d *documented) As(token string) *documented {
@@ -73,19 +61,9 @@ func (d *documented) Call(method, path, body string, status int) *Answer {
 		return a
 	}
 	resp.Body = io.NopCloser(strings.NewReader(a.Body))
-	if ok, errs := d.check.ValidateHttpResponse(build(), resp); !ok {
-		for _, e := range errs {
-			d.t.Errorf("%s %s answered %d %.600s\nagainst the document: %s: %s %v",
-				method, path, a.Status, a.Body, e.Message, e.Reason, e.SchemaValidationErrors)
-		}
-	}
+	d.document.Response(d.t, build(), resp)
 	if status < 400 {
-		if ok, errs := d.check.ValidateHttpRequest(build()); !ok {
-			for _, e := range errs {
-				d.t.Errorf("%s %s %s is accepted, against the document: %s: %s %v",
-					method, path, body, e.Message, e.Reason, e.SchemaValidationErrors)
-			}
-		}
+		d.document.Request(d.t, build())
 	}
 	return a
 }
