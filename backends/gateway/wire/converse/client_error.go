@@ -27,5 +27,5 @@ func ErrorType(e *apierror.Error) string {
 // Error returns the body for an error.
 func Error(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"__type":`), ErrorType(e))
-	return append(jsontext.AppendQuoted(append(body, `,"message":`...), e.Message), '}')
+	return append(jsontext.AppendMember(body, `,"message":`, e.Message), '}')
 }

@@ -80,13 +80,13 @@ func (w *writer) params(e extra) {
 	}
 	config += w.stops()
 	if config != "" {
-		w.dst = append(append(append(w.dst, `,"inferenceConfig":{`...), config[1:]...), '}')
+		w.dst = jsontext.AppendAll(w.dst, `,"inferenceConfig":{`, config[1:], `}`)
 	}
 	if e.text != "" {
-		w.dst = append(append(append(w.dst, `,"additionalModelRequestFields":{`...), e.text[1:]...), '}')
+		w.dst = jsontext.AppendAll(w.dst, `,"additionalModelRequestFields":{`, e.text[1:], `}`)
 	}
 	if tier != "" {
-		w.dst = append(append(append(w.dst, `,"serviceTier":{"type":`...), tier...), '}')
+		w.dst = jsontext.AppendAll(w.dst, `,"serviceTier":{"type":`, tier, `}`)
 	}
 }
 

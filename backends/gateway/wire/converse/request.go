@@ -185,8 +185,7 @@ func (w *writer) tools() {
 	case w.r.Choice.Mode == "required":
 		w.dst = append(w.dst, `,"toolChoice":{"any":{}}`...)
 	case w.r.Choice.Mode == "function":
-		w.dst = append(w.dst, `,"toolChoice":{"tool":{"name":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, w.r.Choice.Name), "}}"...)
+		w.dst = append(jsontext.AppendMember(w.dst, `,"toolChoice":{"tool":{"name":`, w.r.Choice.Name), "}}"...)
 	}
 	w.dst = append(w.dst, '}')
 }
@@ -208,11 +207,9 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	if more {
 		w.dst = append(w.dst, ',')
 	}
-	w.dst = append(w.dst, `{"toolSpec":{"name":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
+	w.dst = jsontext.AppendMember(w.dst, `{"toolSpec":{"name":`, t.Name)
 	if !blank(t.Description) {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
+		w.dst = jsontext.AppendMember(w.dst, `,"description":`, t.Description)
 	}
 	schema, strict := messages.ToolSchema(t.Parameters), false
 	if t.Strict == "true" && !w.drops("strict") && w.t.Model.JSONSchema {
@@ -220,7 +217,7 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 			schema, strict = held, true
 		}
 	}
-	w.dst = append(append(append(w.dst, `,"inputSchema":{"json":`...), schema...), '}')
+	w.dst = jsontext.AppendAll(w.dst, `,"inputSchema":{"json":`, schema, `}`)
 	if strict {
 		w.dst = append(w.dst, `,"strict":true`...)
 	}
@@ -233,15 +230,12 @@ func (w *writer) output() {
 	if w.grammar == "" {
 		return
 	}
-	w.dst = append(w.dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, w.grammar)
+	w.dst = jsontext.AppendMember(w.dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":`, w.grammar)
 	if name := w.r.Output.Name; name != "" {
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, name)
+		w.dst = jsontext.AppendMember(w.dst, `,"name":`, name)
 	}
 	if description := w.r.Output.Description; description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, description)
+		w.dst = jsontext.AppendMember(w.dst, `,"description":`, description)
 	}
 	w.dst = append(w.dst, "}}}}"...)
 }
@@ -260,8 +254,7 @@ func (w *writer) cachePoint(mark string) {
 
 // text writes a text block.
 func (w *writer) text(text string) {
-	w.dst = append(w.dst, `{"text":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
+	w.dst = append(jsontext.AppendMember(w.dst, `{"text":`, text), '}')
 }
 
 // blank reports whether a text is only white space, which the format refuses.

@@ -59,7 +59,7 @@ func (w *writer) block(role hub.Role) {
 	}
 	w.turns++
 	w.role = role
-	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
+	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, role.String(), `","content":[`)
 }
 
 // opening writes a user turn for a conversation that does not begin with one.
@@ -110,11 +110,9 @@ func (w *writer) assistant(i int) error {
 	for j := range m.Calls {
 		c := &m.Calls[j]
 		w.block(hub.Assistant)
-		w.dst = append(w.dst, `{"toolUse":{"toolUseId":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.ID)
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
-		w.dst = append(append(append(w.dst, `,"input":`...), input(c.Arguments)...), "}}"...)
+		w.dst = jsontext.AppendMember(w.dst, `{"toolUse":{"toolUseId":`, c.ID)
+		w.dst = jsontext.AppendMember(w.dst, `,"name":`, c.Name)
+		w.dst = jsontext.AppendAll(w.dst, `,"input":`, input(c.Arguments), "}}")
 	}
 	return nil
 }
@@ -126,14 +124,11 @@ func (w *writer) restore(x *hub.Reasoning) {
 	}
 	w.block(hub.Assistant)
 	if x.State.Form == hub.FormRedacted {
-		w.dst = append(w.dst, `{"reasoningContent":{"redactedContent":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}"...)
+		w.dst = append(jsontext.AppendMember(w.dst, `{"reasoningContent":{"redactedContent":`, x.State.Data), "}}"...)
 		return
 	}
-	w.dst = append(w.dst, `{"reasoningContent":{"reasoningText":{"text":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, x.Text)
-	w.dst = append(w.dst, `,"signature":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}}"...)
+	w.dst = jsontext.AppendMember(w.dst, `{"reasoningContent":{"reasoningText":{"text":`, x.Text)
+	w.dst = append(jsontext.AppendMember(w.dst, `,"signature":`, x.State.Data), "}}}"...)
 }
 
 // input returns the arguments of a call, or an empty object if they are not a JSON object.
@@ -160,8 +155,7 @@ func (w *writer) user(from, to int, open []string) error {
 	for _, id := range open {
 		if !slices.Contains(answered, id) {
 			w.block(hub.User)
-			w.dst = append(w.dst, `{"toolResult":{"toolUseId":`...)
-			w.dst = append(jsontext.AppendQuoted(w.dst, id), `,"content":[{"text":"[no result]"}]}}`...)
+			w.dst = append(jsontext.AppendMember(w.dst, `{"toolResult":{"toolUseId":`, id), `,"content":[{"text":"[no result]"}]}}`...)
 		}
 	}
 	for i := from; i < to; i++ {
@@ -214,8 +208,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 func (w *writer) result(i int) error {
 	m := &w.r.Messages[i]
 	w.block(hub.User)
-	w.dst = append(w.dst, `{"toolResult":{"toolUseId":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, m.CallID), `,"content":[`...)
+	w.dst = append(jsontext.AppendMember(w.dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
 	blocks, mark := 0, ""
 	bare := *m
 	bare.Parts = slices.Clone(m.Parts)
@@ -271,15 +264,12 @@ func (w *writer) media(p *hub.Part) error {
 	if format == "" {
 		return fmt.Errorf("the Converse format takes no %s of the type %q", kind, wire.Mask(media, 100))
 	}
-	w.dst = append(append(append(w.dst, `{"`...), kind...), `":{"format":"`...)
-	w.dst = append(append(w.dst, format...), '"')
+	w.dst = jsontext.AppendAll(w.dst, `{"`, kind, `":{"format":"`, format, `"`)
 	if kind == "document" {
 		w.documents++
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, documentName(p.Detail, w.documents))
+		w.dst = jsontext.AppendMember(w.dst, `,"name":`, documentName(p.Detail, w.documents))
 	}
-	w.dst = append(w.dst, `,"source":{"bytes":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, data), "}}}"...)
+	w.dst = append(jsontext.AppendMember(w.dst, `,"source":{"bytes":`, data), "}}}"...)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (w *upstreamWriter) params() (version string) {
 			value, sent := w.sampling(p)
 			if sent && value != "" {
 				version = upstreamSamplingVersion
-				w.dst = append(append(append(append(w.dst, `,"`...), p.Name...), `":`...), value...)
+				w.dst = jsontext.AppendAll(w.dst, `,"`, p.Name, `":`, value)
 			} else if !sent {
 				w.dropped = append(w.dropped, p.Name)
 			}
@@ -64,7 +64,7 @@ func (w *upstreamWriter) params() (version string) {
 				w.dropped = append(w.dropped, p.Name)
 				continue
 			}
-			w.dst = append(append(append(w.dst, `,"metadata":{"user_id":`...), p.Value...), '}')
+			w.dst = jsontext.AppendAll(w.dst, `,"metadata":{"user_id":`, p.Value, `}`)
 		case "service_tier":
 			w.tier(p)
 		default:

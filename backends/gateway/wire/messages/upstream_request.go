@@ -25,8 +25,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.maxTokens = upstreamLimit(r, t)
 	w.decideThinking()
 	w.decideOutput()
-	w.dst = append(w.dst, `{"model":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
+	w.dst = jsontext.AppendMember(w.dst, `{"model":`, t.Model.ID)
 	w.dst = append(w.dst, `,"max_tokens":`...)
 	w.dst = strconv.AppendInt(w.dst, w.maxTokens, 10)
 	rest, err := w.system()
@@ -170,10 +169,9 @@ func (w *upstreamWriter) tools() {
 		}
 		kind = "auto"
 	}
-	w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), '"')
+	w.dst = jsontext.AppendAll(w.dst, `,"tool_choice":{"type":"`, kind, `"`)
 	if kind == "tool" {
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, w.r.Choice.Name)
+		w.dst = jsontext.AppendMember(w.dst, `,"name":`, w.r.Choice.Name)
 	}
 	if !parallel && kind != "none" {
 		w.dst = append(w.dst, `,"disable_parallel_tool_use":true`...)
@@ -182,11 +180,9 @@ func (w *upstreamWriter) tools() {
 }
 
 func (w *upstreamWriter) tool(t *hub.Tool) {
-	w.dst = append(w.dst, `{"name":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
+	w.dst = jsontext.AppendMember(w.dst, `{"name":`, t.Name)
 	if t.Description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
+		w.dst = jsontext.AppendMember(w.dst, `,"description":`, t.Description)
 	}
 	schema, strict := upstreamSchema(t.Parameters), false
 	if t.Strict == "true" && !upstreamDrops(w.t, "strict") {

@@ -236,8 +236,7 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 			text = append(text, "\n\n"...)
 		}
 		for i, name := range n.names {
-			text = append(append(text, [...]string{"{", ", "}[min(i, 1)]...), name...)
-			text = append(append(text, ": "...), n.members[name].Raw...)
+			text = jsontext.AppendAll(text, [...]string{"{", ", "}[min(i, 1)], name, ": ", n.members[name].Raw)
 		}
 		text = append(text, '}')
 	}

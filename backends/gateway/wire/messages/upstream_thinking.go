@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // upstreamThinking is the setting of thinking in a request.
@@ -100,7 +101,7 @@ func (w *upstreamWriter) reasoning() {
 		if w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
 			display = "summarized" // without it newer models send signatures only
 		}
-		w.dst = append(append(append(w.dst, `,"thinking":{"type":"adaptive","display":"`...), display...), `"}`...)
+		w.dst = jsontext.AppendAll(w.dst, `,"thinking":{"type":"adaptive","display":"`, display, `"}`)
 	case upstreamBudget:
 		w.dst = append(w.dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
 		w.dst = append(strconv.AppendInt(w.dst, w.budget, 10), '}')
@@ -112,13 +113,13 @@ func (w *upstreamWriter) reasoning() {
 	}
 	w.dst = append(w.dst, `,"output_config":{`...)
 	if w.effort != "" {
-		w.dst = append(append(append(w.dst, `"effort":"`...), w.effort...), '"')
+		w.dst = jsontext.AppendAll(w.dst, `"effort":"`, w.effort, `"`)
 	}
 	if format {
 		if w.effort != "" {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(append(append(w.dst, `"format":{"type":"json_schema","schema":`...), w.grammar...), '}')
+		w.dst = jsontext.AppendAll(w.dst, `"format":{"type":"json_schema","schema":`, w.grammar, `}`)
 	}
 	w.dst = append(w.dst, '}')
 }

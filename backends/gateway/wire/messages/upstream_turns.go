@@ -61,7 +61,7 @@ func (w *upstreamWriter) block(role hub.Role) {
 	}
 	w.turns++
 	w.role = role
-	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
+	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, role.String(), `","content":[`)
 }
 
 // opening writes a turn of the user for a conversation that does not begin with one.
@@ -107,12 +107,9 @@ func (w *upstreamWriter) assistant(i int) error {
 	for j := range m.Calls {
 		c := &m.Calls[j]
 		w.block(hub.Assistant)
-		w.dst = append(w.dst, `{"type":"tool_use","id":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.ID)
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
-		w.dst = append(w.dst, `,"input":`...)
-		w.dst = append(append(w.dst, upstreamInput(c.Arguments)...), '}')
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"tool_use","id":`, c.ID)
+		w.dst = jsontext.AppendMember(w.dst, `,"name":`, c.Name)
+		w.dst = jsontext.AppendAll(w.dst, `,"input":`, upstreamInput(c.Arguments), `}`)
 		w.written()
 	}
 	return nil
@@ -127,8 +124,7 @@ func (w *upstreamWriter) restore(x *hub.Reasoning) {
 	if x.State.Form == hub.FormRedacted {
 		w.dst = append(w.dst, `{"type":"redacted_thinking","data":`...)
 	} else {
-		w.dst = append(w.dst, `{"type":"thinking","thinking":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, x.Text)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"thinking","thinking":`, x.Text)
 		w.dst = append(w.dst, `,"signature":`...)
 	}
 	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), '}')
@@ -166,8 +162,7 @@ func (w *upstreamWriter) user(from, to int, open []string) error {
 	for _, id := range open {
 		if _, ok := answered[id]; !ok {
 			w.block(hub.User)
-			w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
-			w.dst = append(jsontext.AppendQuoted(w.dst, id), `,"content":"[no result]"}`...)
+			w.dst = append(jsontext.AppendMember(w.dst, `{"type":"tool_result","tool_use_id":`, id), `,"content":"[no result]"}`...)
 			w.written()
 		}
 	}
@@ -228,8 +223,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 func (w *upstreamWriter) result(i int) error {
 	m := &w.r.Messages[i]
 	w.block(hub.User)
-	w.dst = append(w.dst, `{"type":"tool_result","tool_use_id":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, m.CallID)
+	w.dst = jsontext.AppendMember(w.dst, `{"type":"tool_result","tool_use_id":`, m.CallID)
 	cache, n := "", 0
 	from := len(w.dst)
 	w.dst = append(w.dst, `,"content":[`...)
@@ -264,8 +258,7 @@ func (w *upstreamWriter) result(i int) error {
 }
 
 func (w *upstreamWriter) textBlock(text, cache string) {
-	w.dst = append(w.dst, `{"type":"text","text":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, text)
+	w.dst = jsontext.AppendMember(w.dst, `{"type":"text","text":`, text)
 	w.cache(cache)
 	w.dst = append(w.dst, '}')
 }
@@ -276,12 +269,11 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 	if p.Kind == hub.PartFile {
 		kind = "document"
 	}
-	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), `","source":`...)
+	w.dst = jsontext.AppendAll(w.dst, `{"type":"`, kind, `","source":`)
 	media, data, isData := wire.CutDataURL(p.URL)
 	switch {
 	case !isData && strings.HasPrefix(p.URL, "https://"):
-		w.dst = append(w.dst, `{"type":"url","url":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, p.URL)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"url","url":`, p.URL)
 	case !isData:
 		return fmt.Errorf("the address of the %s is neither https nor base64 data", kind)
 	case kind == "document" && media == "text/plain":
@@ -289,20 +281,16 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 		if err != nil {
 			return fmt.Errorf("the document is not valid base64")
 		}
-		w.dst = append(w.dst, `{"type":"text","media_type":"text/plain","data":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, text)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"text","media_type":"text/plain","data":`, text)
 	case !upstreamTakes(kind, media):
 		return fmt.Errorf("the messages format takes no %s of the type %q", kind, wire.Mask(media, 100))
 	default:
-		w.dst = append(w.dst, `{"type":"base64","media_type":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, media)
-		w.dst = append(w.dst, `,"data":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, data)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"base64","media_type":`, media)
+		w.dst = jsontext.AppendMember(w.dst, `,"data":`, data)
 	}
 	w.dst = append(w.dst, '}')
 	if kind == "document" && p.Detail != "" {
-		w.dst = append(w.dst, `,"title":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, p.Detail)
+		w.dst = jsontext.AppendMember(w.dst, `,"title":`, p.Detail)
 	}
 	w.cache(p.Cache)
 	w.dst = append(w.dst, '}')
