@@ -330,7 +330,7 @@ func efforts(c *keychain.Candidate) []string {
 // hub returns the request in the common form. A chat request is converted on the first call.
 func (r *run) hub() (*hub.Request, error) {
 	if r.req.Hub == nil {
-		h, err := chat.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})
+		h, err := chat.Format{}.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})
 		if err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}

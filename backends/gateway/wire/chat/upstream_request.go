@@ -12,7 +12,7 @@ import (
 )
 
 // Write returns the chat completions request for one candidate (specification 14.3).
-func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
 	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool {
 		return strings.HasPrefix(t.Model.ID, prefix)

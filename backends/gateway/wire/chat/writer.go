@@ -11,7 +11,7 @@ import (
 
 // NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has
 // an extension for it (specification 11.3). Other state is remembered, see hub.Recall.
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: remembrance{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
 	w.tail = "}\n\n"

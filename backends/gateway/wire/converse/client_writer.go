@@ -13,7 +13,7 @@ import (
 
 // NewWriter returns a writer of the answer to a request that Read has accepted. A stream is in Amazon's event stream
 // encoding.
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &clientWriter{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 

@@ -33,7 +33,7 @@ func ErrorType(e *apierror.Error) string {
 }
 
 // Error returns the status and the body for an error. The id is that of the request.
-func Error(e *apierror.Error, id string) (status int, body []byte) {
+func (Format) Error(e *apierror.Error, id string) (status int, body []byte) {
 	if status = e.Status; status == http.StatusServiceUnavailable {
 		status = StatusOverloaded
 	}

@@ -15,13 +15,13 @@ import (
 
 // Read parses a request of POST /v1/messages (specification 4). Its errors are *apierror.Error with status 400 and the
 // JSON path of the invalid field.
-func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
 // ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be
 // missing. Its errors are those of Read.
-func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
 

@@ -12,7 +12,7 @@ import (
 //
 // An empty answer has one empty text block as a whole, and no block in a stream: an empty text block must not be
 // opened, and SDKs take a stream without blocks as a message without content.
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 

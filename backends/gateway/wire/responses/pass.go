@@ -13,7 +13,7 @@ import (
 
 // NewPass returns a Pass between a Responses upstream and a Responses client. Answers are passed on byte for byte
 // except for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
-func NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
+func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Read parses a client's request (specification 7). Its errors are *apierror.Error with status 400 and the path of the
 // invalid field.
-func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}

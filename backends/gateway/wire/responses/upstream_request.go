@@ -17,7 +17,7 @@ const upstreamLeastTokens = 16
 //
 // Custom tools keep their kind if the provider supports it. All others are sent as the functions that they are in the
 // common form, and their calls come back as such.
-func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
 	}

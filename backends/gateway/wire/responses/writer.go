@@ -9,7 +9,7 @@ import (
 )
 
 // NewWriter returns a writer of one answer for a client (specification 8 and 9).
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{
 		r:       r,
 		reply:   reply,
