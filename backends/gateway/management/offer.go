@@ -81,9 +81,7 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 			rows = append(rows, one)
 		}
 	}
-	return struct {
-		Rows []offered `json:"data"`
-	}{rows}, nil
+	return data(rows, nil)
 }
 
 // healthThrough returns the health of a model through the best of the keys, or nil if there are none.
@@ -121,9 +119,7 @@ func (s *Service) prices(c *rest.Call) (any, error) {
 	for i, e := range list {
 		rows[i] = ownPrice{e.Name, json.RawMessage(e.Text)}
 	}
-	return struct {
-		Rows []ownPrice `json:"data"`
-	}{rows}, err
+	return data(rows, err)
 }
 
 func (s *Service) setPrice(c *rest.Call) (any, error) {

@@ -50,9 +50,7 @@ func (s *Service) peopleRoutes() []rest.Route {
 	onUser, onTeam := pathValue("user_id"), pathValue("team_id")
 	raises := slices.Concat(
 		s.raiseRoutes("/operator/users/{user_id}/raise", "a user", keychain.OnUser, onUser, s.operating),
-		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam, func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
-			return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
-		}),
+		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam, s.inTeam),
 		s.raiseRoutes("/operator/organisation/raise", "all users together", keychain.OnOrganisation, organisation, s.operating))
 	return append(raises, []rest.Route{
 		{

@@ -1,6 +1,8 @@
 package management
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -8,30 +10,22 @@ import (
 
 // ownedKeyRoutes returns the routes of the provider keys of the organisation and of teams.
 func (s *Service) ownedKeyRoutes() []rest.Route {
-	all := s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
-		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-			return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
-		})
-	all = append(all, rest.Route{
-		Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
-		Answer: "SharedKeyList", Errors: []int{403},
-		Summary:     "List the provider keys of the organisation and of all teams",
-		Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
-	})
-	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
-		"They serve what counts for the team. For its administrators, too.",
-		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-			return s.ofTeam(func(c *rest.Call, team string) (any, error) {
-				return fn(c, keychain.Owner{Kind: keychain.OnTeam, ID: team})
-			})
-		})...)
+	return slices.Concat(
+		s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
+			keychain.OnOrganisation),
+		[]rest.Route{{
+			Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
+			Answer: "SharedKeyList", Errors: []int{403},
+			Summary:     "List the provider keys of the organisation and of all teams",
+			Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
+		}},
+		s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
+			"They serve what counts for the team. For its administrators, too.", keychain.OnTeam))
 }
 
-// keyRoutesOf returns the routes of the provider keys of a kind of owner. guard checks the rights of the caller and
-// determines the owner.
-func (s *Service) keyRoutesOf(path, owner, about string,
-	guard func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error),
-) []rest.Route {
+// keyRoutesOf returns the routes of the provider keys of a kind of owner. owner names the kind in texts.
+func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
+	guard := s.owning(kind)
 	one := path + "/{key_id}"
 	return []rest.Route{
 		{
@@ -80,9 +74,7 @@ func (s *Service) ownedKeys(c *rest.Call, owner keychain.Owner) (any, error) {
 	for i := range keys {
 		rows[i] = s.ownedKeyOf(&keys[i])
 	}
-	return struct {
-		Rows []ownedKey `json:"data"`
-	}{rows}, err
+	return data(rows, err)
 }
 
 // sharedKeys lists the provider keys of the organisation and of all teams.
@@ -102,9 +94,7 @@ func (s *Service) sharedKeys(c *rest.Call) (any, error) {
 			rows[i].TeamID, rows[i].Team = &k.Owner.ID, &k.Team
 		}
 	}
-	return struct {
-		Rows []row `json:"data"`
-	}{rows}, err
+	return data(rows, err)
 }
 
 func (s *Service) addOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {

@@ -11,7 +11,7 @@ import (
 // raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts. reading
 // checks the rights of those who look at it.
 func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string,
-	reading func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error),
+	reading func(fn handler) handler,
 ) []rest.Route {
 	show := func(c *rest.Call) (any, error) {
 		raise, err := s.Keychain.RaiseOf(c.R.Context(), on, holder(c))
@@ -53,20 +53,14 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 
 // limited lists who has limits, with what is left of their budgets.
 func (s *Service) limited(c *rest.Call) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
-	if err != nil {
-		return nil, err
-	}
-	if on == "all" {
-		on = ""
-	}
-	rows, err := s.Keychain.Limited(c.R.Context(), on, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(rows, limit, (*keychain.Limited).Place, func(l *keychain.Limited) keychain.Limited { return *l }), nil
+	return list(c, func(after string, limit int) ([]keychain.Limited, error) {
+		on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
+		if err != nil {
+			return nil, err
+		}
+		if on == "all" {
+			on = ""
+		}
+		return s.Keychain.Limited(c.R.Context(), on, after, limit)
+	}, (*keychain.Limited).Place, same)
 }

@@ -9,24 +9,21 @@ import (
 // who changed what.
 func (s *Service) teamAdminRoutes() []rest.Route {
 	onTeam := pathValue("team_id")
-	guarded := func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
-		return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
-	}
 	return []rest.Route{
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator,
-			Serve: guarded(s.limits(keychain.OnTeam, onTeam)), Answer: "Limits", Errors: []int{403, 404},
+			Serve: s.inTeam(s.limits(keychain.OnTeam, onTeam)), Answer: "Limits", Errors: []int{403, 404},
 			Summary:     "Show the limits that the operator has set on a team",
 			Description: "For its administrators, too, who cannot change them.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Tag: tagOperator,
-			Serve: guarded(s.limits(keychain.OnTeamOwn, onTeam)), Answer: "Limits", Errors: []int{403, 404},
+			Serve: s.inTeam(s.limits(keychain.OnTeamOwn, onTeam)), Answer: "Limits", Errors: []int{403, 404},
 			Summary: "Show the limits that a team has set on itself", Description: "For its administrators, too.",
 		},
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/own-limits", Tag: tagOperator,
-			Serve: guarded(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits",
+			Serve: s.inTeam(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits",
 			Errors:      []int{403, 404},
 			Summary:     "Replace the limits that a team has set on itself",
 			Description: "For its administrators, too. They count beside those of the operator, the tighter of both: they lift none of them. What is left away is without limit.",
@@ -57,7 +54,7 @@ func (s *Service) auditOfTeam(c *rest.Call, team string) (any, error) {
 	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 		return nil, err
 	}
-	return auditPage(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
+	return newest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
 		return s.Keychain.AuditOf(c.R.Context(), team, before, limit)
-	})
+	}, auditPlace)
 }

@@ -127,7 +127,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cursor, err := c.Cursor("cursor")
+	before, err := c.Cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.Spending.Recent(c.R.Context(), user, cursor, limit)
+	records, err := s.Spending.Recent(c.R.Context(), user, before, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +151,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 		Next     *string         `json:"next_cursor"`
 	}{Requests: list}
 	if len(records) == limit {
-		next := rest.Cursor(records[limit-1].ID)
-		answer.Next = &next
+		answer.Next = cursor(records[limit-1].ID)
 	}
 	return answer, nil
 }
