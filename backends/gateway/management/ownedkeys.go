@@ -29,30 +29,28 @@ func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 	one := path + "/{key_id}"
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Tag: tagOperator, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList",
-			Errors:  []int{403, 404},
-			Summary: "List the provider keys of " + owner, Description: about +
+			Method: "GET", Path: path, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{404},
+			Summary: "List the provider keys of " + owner,
+			Description: about +
 				" With their limits, their health and what was spent through them. Their text is never shown.",
 		},
 		{
-			Method: "POST", Path: path, Tag: tagOperator, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput",
-			Answer: "ProviderKey", Status: 201,
-			Errors: []int{403, 404, 409}, Summary: "Store a provider key of " + owner,
-			Description: "It is encrypted before it is stored.",
+			Method: "POST", Path: path, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput", Answer: "ProviderKey",
+			Status: 201, Errors: []int{404, 409},
+			Summary: "Store a provider key of " + owner, Description: "It is encrypted before it is stored.",
 		},
 		{
-			Method: "DELETE", Path: one, Tag: tagOperator, Serve: guard(s.removeOwnedKey), Errors: []int{403, 404},
+			Method: "DELETE", Path: one, Serve: guard(s.removeOwnedKey), Errors: []int{404},
 			Summary: "Remove a provider key of " + owner,
 		},
 		{
-			Method: "PUT", Path: one + "/limits", Tag: tagOperator, Serve: guard(s.limitOwnedKey), Body: "KeyLimits",
-			Answer: "OwnedKey",
-			Errors: []int{403, 404}, Summary: "Replace the limits of a provider key of " + owner,
+			Method: "PUT", Path: one + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
+			Errors:      []int{404},
+			Summary:     "Replace the limits of a provider key of " + owner,
 			Description: "A key that has spent a budget is passed over until it begins anew.",
 		},
 		{
-			Method: "POST", Path: one + "/test", Tag: tagOperator, Serve: guard(s.testOwnedKey), Answer: "ProbeResult",
-			Errors:  []int{403, 404},
+			Method: "POST", Path: one + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
 			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
 		},
 	}

@@ -35,17 +35,16 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 	}
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Tag: tagOperator, Serve: reading(show), Answer: "Raise", Errors: []int{403, 404},
+			Method: "GET", Path: path, Serve: reading(show), Answer: "Raise", Errors: []int{404},
 			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
 		},
 		{
-			Method: "PUT", Path: path, Tag: tagOperator, Serve: s.operating(set), Body: "Raise", Answer: "Raise",
-			Errors:      []int{403, 404, 409},
+			Method: "PUT", Path: path, Serve: s.operating(set), Body: "Raise", Answer: "Raise", Errors: []int{404, 409},
 			Summary:     "Raise the limits on " + whom + " for a time",
 			Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
 		},
 		{
-			Method: "DELETE", Path: path, Tag: tagOperator, Serve: s.operating(end), Errors: []int{403, 404},
+			Method: "DELETE", Path: path, Serve: s.operating(end), Errors: []int{404},
 			Summary: "End the raise of the limits on " + whom,
 		},
 	}
