@@ -273,8 +273,7 @@ func (r *run) request(
 	}
 	request := (&http.Request{
 		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: x.open(), ContentLength: x.size(), GetBody: unprocessed,
 	}).WithContext(ctx)
 	return request, r.Memory.Tokens.Sign(request, c.Provider, key.Secret, r.transport(c, false), x.open)
 }

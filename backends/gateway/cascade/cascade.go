@@ -93,8 +93,7 @@ type Memory struct {
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{
 		Health: NewHealth(now), Learned: NewLearned(now), Traffic: newTraffic(now), Recall: hub.NewRecall(now),
-		Stays: newStays(now), Latency: newLatency(now),
-		Tokens: credentials.NewTokens(now),
+		Stays: newStays(now), Latency: newLatency(now), Tokens: credentials.NewTokens(now),
 	}
 }
 

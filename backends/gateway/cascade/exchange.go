@@ -163,8 +163,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
 	target := &hub.Target{
 		Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField,
-		StreamUsage:   s.StreamUsage,
-		ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
+		StreamUsage: s.StreamUsage, ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
 	}
 	reply := r.reply(c)
 	target.State = reply.KeepItem != nil && c.Model.Reasoning

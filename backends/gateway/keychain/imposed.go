@@ -19,8 +19,7 @@ import (
 // limitNames are the columns of limits, in the order of into and arguments.
 var limitNames = []string{
 	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month",
-	"tokens_total",
-	"micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
+	"tokens_total", "micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
 	"tokens_per_minute", "parallel_requests", "allowed_tools",
 }
 

@@ -56,9 +56,7 @@ func same[T any](row *T) T { return *row }
 
 // newest serves a page of a list that begins with the newest entry. read returns at most limit entries that are older
 // than the place before, or the newest ones if it is 0, and place returns the place of an entry.
-func newest[T any](
-	c *rest.Call, read func(before int64, limit int) ([]T, error), place func(*T) int64,
-) (any, error) {
+func newest[T any](c *rest.Call, read func(before int64, limit int) ([]T, error), place func(*T) int64) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
 		return nil, err

@@ -275,8 +275,7 @@ func spendingRows(lines []spending.Line) [][]string {
 			l.Day, or(l.TeamID), or(l.Team), or(l.Provider), or(l.Model), number(l.Requests), number(l.Succeeded),
 			number(l.Failed), number(l.Cancelled),
 			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
-			number(l.TotalTokens),
-			money(int64(l.CostUSD)), number(l.UnpricedRequests),
+			number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
 			hour, or(l.UserID), or(l.User), or(l.KeyID), or(l.Key), or(l.Tag), or(l.EndUser), number(l.WrittenTokens),
 			perMillion,
 		}, previous...))

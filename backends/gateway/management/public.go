@@ -89,8 +89,7 @@ func (s *Service) registry(*rest.Call) (any, error) {
 				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers),
 				ContextWindow: m.ContextWindow,
 				MaxOutput:     m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema,
-				Reasoning:  m.Reasoning,
-				Embeddings: m.Embeddings, Price: priceOf(m),
+				Reasoning: m.Reasoning, Embeddings: m.Embeddings, Price: priceOf(m),
 			}
 			list = append(list, one)
 		}

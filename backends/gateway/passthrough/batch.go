@@ -32,9 +32,7 @@ func Done(batch []byte) bool {
 // tokens are charged at the model's batch price. Exact is false if that does not tell what the batch has cost: it has
 // no usage or no model, or the price depends on the length of each request. The results of the batch then have to be
 // summed with Results.
-func Charge(
-	cat *catalog.Catalog, o *keychain.Object, batch []byte, now time.Time,
-) (r spending.Record, exact bool) {
+func Charge(cat *catalog.Catalog, o *keychain.Object, batch []byte, now time.Time) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage
 	if usage := description.Get("usage"); usage.IsObject() {

@@ -19,8 +19,7 @@ var facts = hub.Facts{
 	Name: hub.Messages, Surface: "messages", Base: "/v1", Path: "/messages", API: wire.APIMessages, Count: "/count_tokens",
 	Counts: []string{
 		"cache_control", "compaction", "context_management", "mcp_servers", "messages", "model", "output_config",
-		"output_format", "speed", "system", "thinking",
-		"tool_choice", "tools",
+		"output_format", "speed", "system", "thinking", "tool_choice", "tools",
 	},
 	Header: []string{versionHeader, "Anthropic-Beta"}, Version: versionHeader,
 	Lacks: wire.NeedAudio | wire.NeedChoices, Mistakes: wire.NeedFile | wire.NeedPrefill,

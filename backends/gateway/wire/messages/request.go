@@ -139,8 +139,7 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 // read evaluates the members of the top level. Tools come before the messages, whose calls refer to them.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
-		r.top, r.sampling, r.reasoning, r.format,
-		r.elsewhere, r.tools, r.choice, r.identity, r.system, r.conversation,
+		r.top, r.sampling, r.reasoning, r.format, r.elsewhere, r.tools, r.choice, r.identity, r.system, r.conversation,
 	} {
 		if err := step(f); err != nil {
 			return err

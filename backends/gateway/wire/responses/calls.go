@@ -38,8 +38,7 @@ var callKinds = [...]callKind{
 	hub.ToolFunction: {item: "function_call", prefix: "fc_", member: "arguments"},
 	hub.ToolCustom:   {item: "custom_tool_call", prefix: "ctc_", member: "input"},
 	hub.ToolSearch: {
-		item: "tool_search_call", prefix: "tsc_", member: "arguments", object: true,
-		extra: `"execution":"client",`,
+		item: "tool_search_call", prefix: "tsc_", member: "arguments", object: true, extra: `"execution":"client",`,
 	},
 	hub.ToolLocalShell: {
 		item: "local_shell_call", prefix: "lsh_", member: "action", object: true,

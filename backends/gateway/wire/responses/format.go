@@ -17,8 +17,7 @@ var facts = hub.Facts{
 	Name: hub.Responses, Surface: "responses", Base: "/v1", Path: "/responses", API: wire.APIResponses, Count: "/input_tokens",
 	Counts: []string{
 		"conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
-		"reasoning", "text", "tool_choice", "tools",
-		"truncation",
+		"reasoning", "text", "tool_choice", "tools", "truncation",
 	},
 	Lacks: wire.NeedAudio | wire.NeedChoices,
 }

@@ -37,8 +37,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	// Tools come before the input, whose calls refer to their names. tool_choice comes after the input, whose items may
 	// add tools.
 	for _, step := range [...]func() error{
-		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters,
-		in.tools, in.input, in.choice,
+		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters, in.tools, in.input, in.choice,
 	} {
 		if err := step(); err != nil {
 			return nil, err
