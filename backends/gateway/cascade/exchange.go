@@ -386,14 +386,6 @@ func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 
 func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
 
-// open opens a token of reasoning state that the client sent.
-func (r *Request) open(token string) (hub.State, bool) {
-	if r.Sealer == nil {
-		return hub.State{}, false
-	}
-	return r.Sealer.Open(r.User, token)
-}
-
 // writer returns the writer for the answer of a candidate in the client's format.
 func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {
 	w := r.from.NewWriter(h, reply)
