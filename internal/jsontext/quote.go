@@ -17,6 +17,19 @@ func AppendQuoted[T string | []byte](dst []byte, text T) []byte {
 	return append(dst, '"')
 }
 
+// AppendMember appends a JSON text that ends with a member's name and its colon, and then a text as the member's value.
+func AppendMember[T string | []byte](dst []byte, before string, text T) []byte {
+	return AppendQuoted(append(dst, before...), text)
+}
+
+// AppendAll appends several texts.
+func AppendAll(dst []byte, texts ...string) []byte {
+	for _, text := range texts {
+		dst = append(dst, text...)
+	}
+	return dst
+}
+
 // AppendEscaped works like AppendQuoted without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	from := 0 // text[from:i] needs no escape

@@ -64,8 +64,7 @@ var (
 	}
 	messages = row{
 		limit: "Anthropic-Ratelimit-Requests-Limit", remaining: "Anthropic-Ratelimit-Requests-Remaining",
-		reset: "Anthropic-Ratelimit-Requests-Reset",
-		model: true, resets: asTime,
+		reset: "Anthropic-Ratelimit-Requests-Reset", model: true, resets: asTime,
 	}
 )
 

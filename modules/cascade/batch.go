@@ -60,7 +60,7 @@ func (p *passing) grow(ctx context.Context, size int64) error {
 // edit returns the description of an object as the client gets it: the address of results is one of this gateway.
 func (p *passing) edit(answer []byte) []byte {
 	const member = "results_url"
-	if p.endpoint.Object != keychain.ObjectMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
+	if p.endpoint.Object != passthrough.KindMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
 		return answer
 	}
 	address := p.self + "/v1/messages/batches/" + gjson.GetBytes(answer, "id").Str + "/results"
@@ -84,7 +84,7 @@ func (p *passing) check(ctx context.Context) error {
 	case p.input.IsBatch():
 		return p.chargeFirst(ctx, p.input)
 	case p.input.Batch != "":
-		batch, err := p.kept.Keychain.FindObject(ctx, p.ask.User, p.ask.TeamID, keychain.ObjectBatch, p.input.Batch)
+		batch, err := p.kept.Resources.Find(ctx, p.ask.User, p.ask.TeamID, passthrough.KindBatch, p.input.Batch)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
 			return nil
 		}
@@ -97,7 +97,7 @@ func (p *passing) check(ctx context.Context) error {
 }
 
 // chargeFirst charges a batch that has ended, or returns an error with the status 409.
-func (p *passing) chargeFirst(ctx context.Context, batch *keychain.Object) error {
+func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) error {
 	if batch.Charged {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (p *passing) chargeFirst(ctx context.Context, batch *keychain.Object) error
 	if description != nil && !passthrough.Done(description) {
 		return nil // the provider says that it cannot be deleted, or its results are not in the file
 	}
-	now, err := p.kept.Keychain.FindObject(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
+	now, err := p.kept.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
 	if err == nil && !now.Charged {
 		return apierror.New(http.StatusConflict, "batch_not_charged",
 			"the cost of the batch %s could not be read yet: try again in a minute", batch.ID)
@@ -120,7 +120,7 @@ func (p *passing) chargeFirst(ctx context.Context, batch *keychain.Object) error
 // read writes a file that a provider has into a sum or a check, as it arrives. o is an object that the provider key of
 // the file has made.
 func (p *passing) read(
-	ctx context.Context, row *passthrough.Endpoint, o *keychain.Object, id string, into io.WriteCloser,
+	ctx context.Context, row *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
 ) error {
 	one := *p
 	one.endpoint = row
@@ -167,7 +167,7 @@ func (w *pouring) Write(text []byte) (int, error) {
 
 // charge charges a batch that has ended. If its description does not tell the cost, its results are read. Unless p
 // waits for that, they are read after charge has returned.
-func (p *passing) charge(ctx context.Context, o *keychain.Object, description []byte) error {
+func (p *passing) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
 	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
 	row, id := passthrough.Content(o, description)
 	switch {
@@ -195,8 +195,8 @@ func (p *passing) charge(ctx context.Context, o *keychain.Object, description []
 }
 
 // book writes the cost of a batch into the usage log, unless another node or request has done so.
-func (p *passing) book(ctx context.Context, o *keychain.Object, records ...spending.Record) error {
-	first, err := p.kept.Keychain.ChargeObject(ctx, o)
+func (p *passing) book(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
+	first, err := p.kept.Resources.Charge(ctx, o)
 	if err != nil || !first {
 		return err
 	}
@@ -208,7 +208,7 @@ func (p *passing) book(ctx context.Context, o *keychain.Object, records ...spend
 
 // later reads the results of a batch in the background. While another batch is read, nothing is done: the job comes to
 // it within minutes.
-func (p *passing) later(ctx context.Context, o *keychain.Object) {
+func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
 	select {
 	case p.reading <- struct{}{}:
 	default:
@@ -227,7 +227,7 @@ func (p *passing) later(ctx context.Context, o *keychain.Object) {
 }
 
 // job returns what is needed to charge a batch without a client.
-func (p *passing) job(o *keychain.Object, account *keychain.Account) *passing {
+func (p *passing) job(o *passthrough.Resource, account *keychain.Account) *passing {
 	share := p.app.MemoryBudget().Share(o.UserID)
 	return &passing{
 		Handler: p.Handler, endpoint: passthrough.Description(o), kept: p.kept, catalog: p.app.Catalog(), waits: true,
@@ -260,7 +260,7 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	if err != nil {
 		return
 	}
-	objects, err := kept.Keychain.UnchargedObjects(ctx, before, chargeRows)
+	objects, err := kept.Resources.Uncharged(ctx, before, chargeRows)
 	if err != nil {
 		return // the database reports the error itself
 	}
@@ -278,7 +278,7 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 }
 
 // chargeOne charges a batch if it has ended, or if nothing was heard of it for so long that it is given up.
-func (p *passing) chargeOne(ctx context.Context, o *keychain.Object) error {
+func (p *passing) chargeOne(ctx context.Context, o *passthrough.Resource) error {
 	defer p.share.Free()
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()

@@ -289,9 +289,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // model answers requests at the path of a format. offer is nil if no translate handler came before.
-func (h *Handler) model(
-	w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place,
-) error {
+func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place) error {
 	format := place.Format
 	if r.Method != http.MethodPost {
 		return methodNotAllowed(w, r, http.MethodPost)

@@ -35,9 +35,9 @@ type passing struct {
 	catalog  *catalog.Catalog
 	ask      *cascade.Request
 	share    *memory.Share
-	input    *keychain.Object // the file that a new batch is made from, or the object that is deleted
-	waits    bool             // for the results of a batch, in order to charge it
-	self     string           // the address of this gateway for the client; empty if there is no client
+	input    *passthrough.Resource // the file that a new batch is made from, or the object that is deleted
+	waits    bool                  // for the results of a batch, in order to charge it
+	self     string                // the address of this gateway for the client; empty if there is no client
 }
 
 // learnTime limits how long the database may take to store what an answer says about objects.
@@ -167,7 +167,7 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	if open := f.Body; open != nil { // the body has no model
 		f.Body = func(string) (passthrough.Reader, int64, error) { return open("") }
 	}
-	if err := p.pin(r, file); err != nil || e.Object != keychain.ObjectMessageBatch || e.Body != passthrough.JSONBody {
+	if err := p.pin(r, file); err != nil || e.Object != passthrough.KindMessageBatch || e.Body != passthrough.JSONBody {
 		return err
 	}
 	return p.rename(r.Context(), label)
@@ -179,12 +179,12 @@ func (p *passing) pin(r *http.Request, file string) error {
 	e, f := p.endpoint, p.ask.Forward
 	kind, id := e.Object, p.id
 	if file != "" {
-		kind, id = keychain.ObjectFile, file
+		kind, id = passthrough.KindFile, file
 	}
-	var object keychain.Object
+	var object passthrough.Resource
 	if id != "" {
 		var err error
-		if object, err = p.kept.Keychain.FindObject(r.Context(), p.ask.User, p.ask.TeamID, kind, id); err != nil {
+		if object, err = p.kept.Resources.Find(r.Context(), p.ask.User, p.ask.TeamID, kind, id); err != nil {
 			return err
 		}
 		if f.Pinned = p.candidate(object.Provider, object.ProviderKey); f.Pinned == nil {
@@ -245,20 +245,20 @@ func (p *passing) keeper(named string) *keychain.Candidate {
 // learn stores what a provider's answer says about objects: which were created, deleted or completed. A batch that has
 // ended is charged, once.
 func (p *passing) learn(
-	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *keychain.Object, answer []byte,
+	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *passthrough.Resource, answer []byte,
 ) error {
-	e, service := p.endpoint, p.kept.Keychain
+	e, objects := p.endpoint, p.kept.Resources
 	if e.Deletes {
-		return service.ForgetObject(ctx, known)
+		return objects.Forget(ctx, known)
 	}
 	response := gjson.ParseBytes(answer)
-	made := keychain.Object{
+	made := passthrough.Resource{
 		ID: p.id, Kind: e.Object, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code,
 		ProviderKey: key.PublicID(),
 	}
 	if p.id == "" {
 		if made.ID = response.Get("id").Str; made.ID != "" {
-			if err := service.KeepObject(ctx, &made); err != nil {
+			if err := objects.Keep(ctx, &made); err != nil {
 				return err
 			}
 		}
@@ -268,11 +268,11 @@ func (p *passing) learn(
 	}
 	for _, member := range [...]string{"output_file_id", "error_file_id"} {
 		file := made
-		file.Kind, file.ID, file.Batch = keychain.ObjectFile, response.Get(member).Str, made.ID
+		file.Kind, file.ID, file.Batch = passthrough.KindFile, response.Get(member).Str, made.ID
 		if file.ID == "" {
 			continue
 		}
-		if err := service.KeepObject(ctx, &file); err != nil {
+		if err := objects.Keep(ctx, &file); err != nil {
 			return err
 		}
 	}
@@ -283,7 +283,7 @@ func (p *passing) learn(
 }
 
 // fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have it.
-func (p *passing) fetch(ctx context.Context, o *keychain.Object) []byte {
+func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
 	if row == nil {
 		return nil
@@ -320,7 +320,7 @@ func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "lists are read from the newest on: use after_id").
 			With("before_id")
 	}
-	page, err := p.kept.Keychain.Objects(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
+	page, err := p.kept.Resources.List(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
 		cmp.Or(query.Get("after"), query.Get("after_id")), listed+1)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
 	"github.com/tollgate-gateway/tollgate/modules/cascade"
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
@@ -60,8 +60,8 @@ func startBatch(t *testing.T, up *httptest.Server) (app *gateway.App, charges fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := kept.Keychain.KeepObject(t.Context(), &keychain.Object{
-		ID: "batch_1", Kind: keychain.ObjectBatch, UserID: "alice", Provider: "openai", ProviderKey: key.ID,
+	if err := kept.Resources.Keep(t.Context(), &passthrough.Resource{
+		ID: "batch_1", Kind: passthrough.KindBatch, UserID: "alice", Provider: "openai", ProviderKey: key.ID,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -134,13 +134,8 @@ func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper)
 // now. The memory of the request and what it took of limits are released when the answer ends, or here if it cannot be
 // started.
 func (h *Handler) background(
-	w http.ResponseWriter,
-	r *http.Request,
-	ask *cascade.Request,
-	k *keeper,
-	kept *gateway.Gateway,
-	admission *keychain.Admission,
-	started time.Time,
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, kept *gateway.Gateway,
+	admission *keychain.Admission, started time.Time,
 ) error {
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
@@ -158,16 +153,12 @@ func (h *Handler) background(
 	}
 	k.turn.Share = h.app.MemoryBudget().Share(ask.User)
 	object, err := k.service.Start(
-		ctx,
-		k.turn,
-		ask.Hub.Model,
-		ask.Hub.Answer.Echo,
+		ctx, k.turn, ask.Hub.Model, ask.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
 			result, err := engine.Answer(ctx, w, ask)
 			used = account(behind, ask, kept, result, nil, started)
 			return err
-		},
-		done,
+		}, done,
 	)
 	if err != nil {
 		done()

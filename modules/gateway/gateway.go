@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/stored"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
@@ -47,6 +48,8 @@ type Gateway struct {
 	Usage    *spending.Log
 	// Items stores the items of responses to which clients refer later.
 	Items *keychain.Items
+	// Resources stores which files and batches providers keep for whom.
+	Resources *passthrough.Resources
 	// Stored keeps responses and conversations for clients that ask for it.
 	Stored *stored.Service
 	// Alerts notifies the operator and others of what is spent.
@@ -91,6 +94,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Spending:  ledger,
 		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
 		Items:     keychain.NewItems(service, logger),
+		Resources: passthrough.NewResources(db, time.Now),
 		retention: newRetention(ledger, logger),
 		Stored:    stored.New(db, ring, logger, jobMetrics.Observe, time.Now),
 		Memory:    cascade.NewMemory(time.Now),

@@ -114,8 +114,7 @@ configuration allows them with allow_networks in the option tollgate.
 	model := flags.String("model", "", "Name of the model at that server (required)")
 	tier := flags.String("tier", "", "low, medium or high (required)")
 	wire := flags.String("wire", "", "The format that the server speaks: chat, responses or messages (default: chat)")
-	variable := flags.String("key-from-env", "",
-		"Environment variable with the server's key (default: no key)")
+	variable := flags.String("key-from-env", "", "Environment variable with the server's key (default: no key)")
 	cli.Required(cmd, "base-url", "model", "tier")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		custom := keychain.CustomModel{Entry: args[0], BaseURL: *base, Wire: *wire, Model: *model}

@@ -32,8 +32,7 @@ func providerKeyCommands(o *options) *cobra.Command {
 	})
 	return cli.Group(&cobra.Command{
 		Use: "provider-keys", Short: "Manages the keys of users, teams and the organisation at model providers",
-	},
-		addProviderKey(o), listProviderKeys(o), limitProviderKey(o), testProviderKey(o), remove)
+	}, addProviderKey(o), listProviderKeys(o), limitProviderKey(o), testProviderKey(o), remove)
 }
 
 // ownerUsage stands for the flags of forOwner in a usage line.

@@ -21,8 +21,7 @@ func reportCommand(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	period := newPeriodFlags(flags)
-	by := flags.StringSlice("by", nil,
-		"Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
+	by := flags.StringSlice("by", nil, "Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
 	cmd.RunE = o.show(func(s *session) error {
 		q := spending.UsageQuery{Group: *by}
 		if err := period.read(&q.From, &q.To); err != nil {
@@ -78,8 +77,7 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 		"UNPRICED", "SECONDS", "FIRST TOKEN")
 	line := func(by, name string, s *spending.UsageSums) {
 		cli.Row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens,
-			s.CostUSD, s.UnpricedRequests,
-			seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
+			s.CostUSD, s.UnpricedRequests, seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
 	line("all", when(&r.From)+" to "+when(&r.To), &r.Totals)
 	for _, group := range []struct {

@@ -49,8 +49,7 @@ func newRequest(r *spending.Record) request {
 		Stream: r.Stream,
 		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
-		ReasoningTokens: r.ReasoningTokens,
-		UsageSource:     r.UsageSource, LatencyMS: milliseconds(r.Latency),
+		ReasoningTokens: r.ReasoningTokens, UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
 		ServedAs: cli.List(r.ServedAs), ServerTools: r.ServerTools,
 	}
 	if out.ServerTools == nil {

@@ -116,9 +116,7 @@ func (s *Service) look(ctx context.Context, w *Watch, now time.Time) ([]observed
 	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {
 		lines, err := timings.Read(
-			ctx,
-			s.db,
-			timings.Query{Kind: kind, Unit: timings.Minute, From: now.Add(-w.Window), To: now.Add(time.Minute)},
+			ctx, s.db, timings.Query{Kind: kind, Unit: timings.Minute, From: now.Add(-w.Window), To: now.Add(time.Minute)},
 		)
 		if err != nil {
 			return nil, err
@@ -153,12 +151,7 @@ func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, er
 
 // apply begins, continues and ends the episodes of a rule, and returns the number of alerts that it has raised.
 func (s *Service) apply(
-	ctx context.Context,
-	o *Options,
-	r *rule,
-	seen []observed,
-	open map[[3]string]*episode,
-	now time.Time,
+	ctx context.Context, o *Options, r *rule, seen []observed, open map[[3]string]*episode, now time.Time,
 ) (raised int, err error) {
 	w, counted := &o.Watch, make(map[[3]string]*timings.Counts, len(seen))
 	for i := range seen {
@@ -202,11 +195,7 @@ func (s *Service) apply(
 
 // begin opens an episode and raises its alert in one transaction. It does nothing if another node has opened it.
 func (s *Service) begin(
-	ctx context.Context,
-	o *Options,
-	r *rule,
-	e *episode,
-	counts *timings.Counts,
+	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts,
 ) (made bool, err error) {
 	a := &Alert{Kind: r.begins, On: e.on, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began}
 	r.fill(&o.Watch, counts, a)
@@ -231,11 +220,7 @@ func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
 	return s.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(
 			`UPDATE gateway_alert_episodes SET seen_at = ? WHERE kind = ? AND subject = ? AND holder = ? AND seen_at < ?`,
-			now.UnixMicro(),
-			e.kind,
-			e.on,
-			e.holder,
-			now.UnixMicro(),
+			now.UnixMicro(), e.kind, e.on, e.holder, now.UnixMicro(),
 		)
 		return err
 	})
@@ -244,23 +229,14 @@ func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
 // finish closes an episode and raises the alert that ends it, in one transaction. It does nothing if another node has
 // closed the episode or has recorded that it continues. If the rule has been switched off, no alert is raised.
 func (s *Service) finish(
-	ctx context.Context,
-	o *Options,
-	r *rule,
-	e *episode,
-	counts *timings.Counts,
-	now time.Time,
+	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
 ) (made bool, err error) {
 	a := &Alert{Kind: r.ends, On: e.on, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(
 			`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
-			e.kind,
-			e.on,
-			e.holder,
-			e.began,
-			e.seen,
+			e.kind, e.on, e.holder, e.began, e.seen,
 		)
 		if made = false; err != nil || n == 0 || !r.on(&o.Watch) {
 			return err

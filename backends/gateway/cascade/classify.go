@@ -36,8 +36,7 @@ const (
 func (c class) String() string {
 	return [...]string{
 		"ok", "transient", "timeout", "rate_limited", "no_credit", "invalid_key", "skip", "cannot_carry", "loop",
-		"unknown_model", "fixable",
-		"too_long", "policy", "client_error", "client_gone", "connection_lost", "gateway_busy",
+		"unknown_model", "fixable", "too_long", "policy", "client_error", "client_gone", "connection_lost", "gateway_busy",
 	}[c]
 }
 
@@ -191,8 +190,7 @@ func spent(code, said string) bool {
 func overlong(code, said string) bool {
 	return contains(code, "context_length_exceeded") ||
 		contains(said, "context length", "context window", "maximum context", "prompt is too long", "input is too long",
-			"too many input tokens",
-			"reduce the length of the messages", "maximum number of tokens")
+			"too many input tokens", "reduce the length of the messages", "maximum number of tokens")
 }
 
 // aboutModel reports whether a 404 is about the model rather than the address. When in doubt it reports false, since
@@ -215,8 +213,7 @@ func badRequest(f *failure, code, said string, has func(string) bool) {
 	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned",
 		"model_not_supported") ||
 		(contains(said, "model") && contains(said, "does not exist", "not found", "decommissioned", "is not available",
-			"not supported anymore", "unknown model", "invalid model",
-			"model identifier is invalid", "on-demand throughput")):
+			"not supported anymore", "unknown model", "invalid model", "model identifier is invalid", "on-demand throughput")):
 		f.class, f.reason = badEntry, ReasonUnknown
 	case contains(code, "content_policy", "content_filter", "moderation", "safety") ||
 		contains(said, "content management policy", "content policy", "flagged by"):
@@ -246,8 +243,7 @@ func ofCallID(param string) bool {
 // Longer names come first, since the message is searched for them in this order.
 var droppable = []string{
 	"max_completion_tokens", "parallel_tool_calls", "reasoning_effort", "prompt_cache_key", "stream_options",
-	"service_tier",
-	"max_tokens", "temperature", "verbosity", "top_p",
+	"service_tier", "max_tokens", "temperature", "verbosity", "top_p",
 }
 
 // culprit returns the droppable parameter that an error names and the request has, or an empty string.

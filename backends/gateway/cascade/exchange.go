@@ -163,8 +163,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	x := &exchange{format: format, url: format.URL(c.Provider, h.Needs)}
 	target := &hub.Target{
 		Provider: c.Provider, Model: c.Model, KeyID: r.req.KeyID, Drop: s.Drop, MaxTokensField: s.MaxTokensField,
-		StreamUsage:   s.StreamUsage,
-		ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
+		StreamUsage: s.StreamUsage, ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
 	}
 	reply := r.reply(c)
 	target.State = reply.KeepItem != nil && c.Model.Reasoning
@@ -330,7 +329,7 @@ func efforts(c *keychain.Candidate) []string {
 // hub returns the request in the common form. A chat request is converted on the first call.
 func (r *run) hub() (*hub.Request, error) {
 	if r.req.Hub == nil {
-		h, err := chat.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})
+		h, err := chat.Format{}.Read(r.req.Chat.Body, hub.ReadOptions{Open: r.req.open, Recall: r.recall})
 		if err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
@@ -386,14 +385,6 @@ func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 }
 
 func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
-
-// open opens a token of reasoning state that the client sent.
-func (r *Request) open(token string) (hub.State, bool) {
-	if r.Sealer == nil {
-		return hub.State{}, false
-	}
-	return r.Sealer.Open(r.User, token)
-}
 
 // writer returns the writer for the answer of a candidate in the client's format.
 func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {

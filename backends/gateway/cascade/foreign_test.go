@@ -174,12 +174,12 @@ func TestTwiceGiven(t *testing.T) {
 			case hub.Chat:
 				_, err = native.Parse(body)
 			case hub.Messages:
-				_, err = messages.Read(body, hub.ReadOptions{})
-				if _, counting := messages.ReadCount(body, hub.ReadOptions{}); fmt.Sprint(counting) != fmt.Sprint(err) {
+				_, err = messages.Format{}.Read(body, hub.ReadOptions{})
+				if _, counting := (messages.Format{}).ReadCount(body, hub.ReadOptions{}); fmt.Sprint(counting) != fmt.Sprint(err) {
 					t.Errorf("count_tokens says %v, messages %v", counting, err)
 				}
 			case hub.Responses:
-				_, err = responses.Read(body, hub.ReadOptions{})
+				_, err = responses.Format{}.Read(body, hub.ReadOptions{})
 			}
 			if e, ok := errors.AsType[*apierror.Error](err); !ok || e.Status != 400 || e.Param != param || !strings.Contains(e.Message, param) {
 				t.Errorf("%s, %s: %v", surface, body, err)
@@ -187,7 +187,7 @@ func TestTwiceGiven(t *testing.T) {
 		}
 	}
 	// Another spelling of the effort alone would be one that nobody has checked.
-	_, err := messages.Read([]byte(`{"model":"m","max_tokens":9,`+say+`,"output_config":{"Effort":"max"}}`), hub.ReadOptions{})
+	_, err := messages.Format{}.Read([]byte(`{"model":"m","max_tokens":9,`+say+`,"output_config":{"Effort":"max"}}`), hub.ReadOptions{})
 	if e, ok := apierror.From(err); !ok || e.Status != 400 || e.Param != "output_config.effort" {
 		t.Errorf("effort: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -404,34 +403,4 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 	})
 	_ = s.flush() // nobody is left to report an error to
 	return nil
-}
-
-// failureType returns the type that the messages format uses for a failure in a stream.
-func failureType(f *failure) string {
-	switch {
-	case f.class == rateLimited:
-		return "rate_limit_error"
-	case f.class == timedOut:
-		return "timeout_error"
-	case f.class == busy, f.reason == ReasonOverloaded || strings.Contains(f.code, "overloaded"):
-		return "overloaded_error"
-	}
-	return "api_error"
-}
-
-// failureCode returns the code by which clients tell failures in a stream apart.
-func failureCode(f *failure) string {
-	if f.class == rateLimited {
-		return "rate_limit_exceeded"
-	}
-	if f.class == busy {
-		return "overloaded"
-	}
-	if f.class == noCredit {
-		return "insufficient_quota"
-	}
-	if f.class == tooLong {
-		return "context_length_exceeded"
-	}
-	return "upstream_stream_error"
 }

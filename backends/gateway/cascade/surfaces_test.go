@@ -109,9 +109,9 @@ func (r *rig) of(surface hub.Format, body string) *Request {
 	case hub.Chat:
 		req.Chat, err = native.Parse([]byte(body))
 	case hub.Messages:
-		req.Hub, err = messages.Read([]byte(body), hub.ReadOptions{Version: "2023-06-01"})
+		req.Hub, err = messages.Format{}.Read([]byte(body), hub.ReadOptions{Version: "2023-06-01"})
 	case hub.Responses:
-		req.Hub, err = responses.Read([]byte(body), hub.ReadOptions{})
+		req.Hub, err = responses.Format{}.Read([]byte(body), hub.ReadOptions{})
 	}
 	if err != nil {
 		r.t.Fatalf("%s: %v", body, err)

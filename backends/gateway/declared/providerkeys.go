@@ -167,9 +167,7 @@ func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKey
 		delete(there, k.String())
 		if len(found) > 1 {
 			return fmt.Errorf(
-				"line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'",
-				k.Line,
-				about,
+				"line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'", k.Line, about,
 				len(found),
 			)
 		}
@@ -253,9 +251,7 @@ func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey
 	if k.Reference == "" {
 		if last == nil {
 			return "", fmt.Errorf(
-				"line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"",
-				k.Line,
-				about,
+				"line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"", k.Line, about,
 			)
 		}
 		return "", nil

@@ -1,12 +1,15 @@
 package keychain
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Limits bound what a gateway key, or all keys of a holder such as a user, may be used for. The zero value bounds
@@ -235,4 +238,118 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 		return "the key's allowed_models"
 	}
 	return ""
+}
+
+// Budgets bound what may be spent in a day, a week, a month and in total. Days, weeks (which begin on Monday) and
+// months are those of UTC. Nil means unlimited. Tokens are those of the prompt and of the answer. Requests of models
+// whose price is not known cost no money here; limit those by tokens.
+type Budgets struct {
+	TokensPerDay   *int64             `json:"tokens_per_day"`
+	TokensPerWeek  *int64             `json:"tokens_per_week,omitempty"`
+	TokensPerMonth *int64             `json:"tokens_per_month"`
+	TokensTotal    *int64             `json:"tokens_total,omitempty"`
+	USDPerDay      *spending.MicroUSD `json:"usd_per_day"`
+	USDPerWeek     *spending.MicroUSD `json:"usd_per_week,omitempty"`
+	USDPerMonth    *spending.MicroUSD `json:"usd_per_month"`
+	USDTotal       *spending.MicroUSD `json:"usd_total,omitempty"`
+}
+
+// windowNames are the names of the windows in budgets and in error messages.
+var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
+	{"tokens_total", "usd_total", "in total"},
+	{"tokens_per_month", "usd_per_month", "a month"},
+	{"tokens_per_week", "usd_per_week", "a week"},
+	{"tokens_per_day", "usd_per_day", "a day"},
+}
+
+// of returns pointers to the limits of a window.
+func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
+	switch w {
+	case spending.InDay:
+		return &b.TokensPerDay, &b.USDPerDay
+	case spending.InWeek:
+		return &b.TokensPerWeek, &b.USDPerWeek
+	case spending.InMonth:
+		return &b.TokensPerMonth, &b.USDPerMonth
+	default:
+		return &b.TokensTotal, &b.USDTotal
+	}
+}
+
+// none reports whether nothing is limited.
+func (b *Budgets) none() bool { return *b == Budgets{} }
+
+// total reports whether a total is limited.
+func (b *Budgets) total() bool { return b.TokensTotal != nil || b.USDTotal != nil }
+
+// maxBudgetTokens is the largest budget of tokens.
+const maxBudgetTokens = 1_000_000_000_000_000
+
+func (b *Budgets) check() error {
+	for w := range spending.NumberOfWindows {
+		tokens, usd := b.of(w)
+		if n := *tokens; n != nil && (*n < 1 || *n > maxBudgetTokens) {
+			name := "budgets." + windowNames[w].tokens
+			return invalid(name, "%s must be from 1 to %d; leave it out for no limit", name, int64(maxBudgetTokens))
+		}
+		if n := *usd; n != nil && (*n < 1 || *n > spending.MaxUSD*spending.MicrosPerUSD) {
+			name := "budgets." + windowNames[w].usd
+			return invalid(name, "%s must be from 0.000001 to %d; leave it out for no limit", name, spending.MaxUSD)
+		}
+	}
+	return nil
+}
+
+// NoTools, alone in a list of allowed tools, allows none.
+const NoTools = "none"
+
+// maxAllowedTools is the largest number of names in a list of allowed tools.
+const maxAllowedTools = 50
+
+// checkAllowedTools returns an error unless the list is nil, has names such as web_search, or has NoTools alone.
+func checkAllowedTools(tools []string) error {
+	if tools != nil && len(tools) == 0 {
+		return invalid("allowed_tools",
+			"allowed_tools must have at least one name: %q for none, or leave it out to allow all", NoTools)
+	}
+	if len(tools) > maxAllowedTools {
+		return invalid("allowed_tools", "allowed_tools must have at most %d names", maxAllowedTools)
+	}
+	for i, tool := range tools {
+		param := fmt.Sprintf("allowed_tools[%d]", i)
+		if err := checkText(param, tool, 1, 100); err != nil {
+			return err
+		}
+		if tool == NoTools && len(tools) > 1 {
+			return invalid(param, "%q must stand alone in allowed_tools", NoTools)
+		}
+	}
+	return nil
+}
+
+// RestrictsTools reports whether the key may be used for some only of the tools that providers run.
+func (id *Identity) RestrictsTools() bool {
+	restricts := func(i Imposed) bool { return i.AllowedTools != nil }
+	return id.AllowedTools != nil || slices.ContainsFunc(id.Imposed, restricts)
+}
+
+// AdmitTools returns an error with 403 if a limit of the key does not allow one of the tools that a request asks its
+// provider to run. The tools have the names that wire.ServerTools returns.
+func (id *Identity) AdmitTools(tools []string) error {
+	for _, tool := range tools {
+		list := ""
+		if id.AllowedTools != nil && !slices.Contains(id.AllowedTools, tool) {
+			list = "the key's allowed_tools"
+		}
+		for i := range id.Imposed {
+			if l := &id.Imposed[i]; l.AllowedTools != nil && !slices.Contains(l.AllowedTools, tool) {
+				list = "the tools that " + l.allows() + " " + beneficiaries[l.On]
+			}
+		}
+		if list != "" {
+			return apierror.New(http.StatusForbidden, "permission_denied",
+				"the request asks the provider to run the tool %.100q, which is not among %s: leave the tool out", tool, list)
+		}
+	}
+	return nil
 }

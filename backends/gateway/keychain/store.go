@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -327,4 +328,27 @@ func (s *Service) upsertPreferences(c store.Conn, userID string, p Preferences) 
 		VALUES (?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET preferred_providers = excluded.preferred_providers,
 		excluded_providers = excluded.excluded_providers, excluded_models = excluded.excluded_models`, texts...)
 	return err
+}
+
+// largeBatch is the number of texts that are sealed anew at a time where they may be large.
+const largeBatch = 5
+
+// Sealed are the sealed columns of the gateway's tables.
+var Sealed = sealed.Columns{
+	columnOf("gateway_provider_keys", "", sealed.Batch),
+	columnOf("gateway_models", "sealed IS NOT NULL", sealed.Batch),
+	columnOf("gateway_answer_items", "", sealed.Batch),
+	columnOf("gateway_responses", "", largeBatch),
+	columnOf("gateway_response_events", "", largeBatch),
+	columnOf("gateway_conversations", "", sealed.Batch),
+	columnOf("gateway_conversation_items", "", largeBatch),
+}
+
+// columnOf returns the column sealed of a table. The associated data of each text is the name of the table, a slash and
+// the id.
+func columnOf(table, where string, batch int) sealed.Column {
+	return sealed.Column{
+		Table: table, ID: "id", Text: "sealed", Where: where, Batch: batch,
+		Place: func(row string) string { return table + "/" + row },
+	}
 }

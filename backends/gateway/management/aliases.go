@@ -1,37 +1,24 @@
 package management
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// ownedBy turns a function that works for an owner into a route's function. The latter determines the owner from the
-// path, and calls fn if the caller may manage what the owner has.
-type ownedBy func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error)
-
 // aliasRoutes returns the routes of the aliases of users, teams and the organisation.
 func (s *Service) aliasRoutes() []rest.Route {
-	user := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-		return s.own(func(c *rest.Call, user string) (any, error) {
-			return fn(c, keychain.Owner{Kind: keychain.OnUser, ID: user})
-		})
-	}
-	team := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-		return s.ofTeam(func(c *rest.Call, team string) (any, error) {
-			return fn(c, keychain.Owner{Kind: keychain.OnTeam, ID: team})
-		})
-	}
-	all := func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-		return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
-	}
-	routes := s.aliasRoutesOf("/users/{user_id}/aliases", tagModels, "one's own", user)
-	routes = append(routes, s.aliasRoutesOf("/operator/teams/{team_id}/aliases", tagOperator, "a team", team)...)
-	return append(routes, s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "everybody", all)...)
+	return slices.Concat(
+		s.aliasRoutesOf("/users/{user_id}/aliases", tagModels, "one's own", keychain.OnUser),
+		s.aliasRoutesOf("/operator/teams/{team_id}/aliases", tagOperator, "a team", keychain.OnTeam),
+		s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "everybody", keychain.OnOrganisation))
 }
 
 // aliasRoutesOf returns the routes of the aliases of one kind of owner. tag and owner are for the documentation; owner
-// names the kind, such as "a team". guard checks the rights of the caller.
-func (s *Service) aliasRoutesOf(path, tag, owner string, guard ownedBy) []rest.Route {
+// names the kind, such as "a team".
+func (s *Service) aliasRoutesOf(path, tag, owner, kind string) []rest.Route {
+	guard := s.owning(kind)
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Tag: tag, Serve: guard(s.aliases), Answer: "AliasList", Errors: []int{403, 404},
@@ -52,9 +39,7 @@ func (s *Service) aliasRoutesOf(path, tag, owner string, guard ownedBy) []rest.R
 
 func (s *Service) aliases(c *rest.Call, owner keychain.Owner) (any, error) {
 	list, err := s.Keychain.Aliases(c.R.Context(), owner)
-	return struct {
-		Rows []keychain.Alias `json:"data"`
-	}{orNone(list)}, err
+	return data(list, err)
 }
 
 func (s *Service) setAlias(c *rest.Call, owner keychain.Owner) (any, error) {

@@ -44,9 +44,7 @@ func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
 
 func (s *Service) listKeys(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.Keys(c.R.Context(), user)
-	return struct {
-		Keys []keychain.GatewayKey `json:"keys"`
-	}{orNone(keys)}, err
+	return named("keys", keys, err)
 }
 
 // keyInput is the body for a new key. All members are optional.
@@ -183,24 +181,18 @@ func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
 
 // allKeys lists the gateway keys of all users and teams.
 func (s *Service) allKeys(c *rest.Call) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	revoked, err := c.Choice("revoked", "false", "true")
-	if err != nil {
-		return nil, err
-	}
-	keys, err := s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(keys, limit, (*keychain.HeldKey).Place, func(k *keychain.HeldKey) keychain.HeldKey { return *k }), nil
+	return list(c, func(after string, limit int) ([]keychain.HeldKey, error) {
+		revoked, err := c.Choice("revoked", "false", "true")
+		if err != nil {
+			return nil, err
+		}
+		return s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
+	}, (*keychain.HeldKey).Place, same)
 }
 
 // limitKeyOf returns a route's function that replaces the limits that are imposed on a gateway key. holder returns the
 // user or the team that the key belongs to.
-func (s *Service) limitKeyOf(holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+func (s *Service) limitKeyOf(holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits
 		if err := c.Decode(&in); err != nil {
@@ -214,12 +206,4 @@ func (s *Service) limitKeyOf(holder func(c *rest.Call) string) func(c *rest.Call
 
 func (s *Service) revokeKeyOf(c *rest.Call) (any, error) {
 	return nil, s.Keychain.RevokeKey(c.R.Context(), c.Path("user_id"), c.Path("key_id"))
-}
-
-// orNone returns an empty list for nil, so that JSON has an array.
-func orNone[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

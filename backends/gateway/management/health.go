@@ -95,9 +95,7 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 			list = append(list, s.together(one, m.BaseURL, user))
 		}
 	}
-	return struct {
-		Providers []providerHealth `json:"providers"`
-	}{list}, nil
+	return named("providers", list, nil)
 }
 
 func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*catalog.Model) keyHealth {

@@ -80,16 +80,9 @@ func InvitationLink(origin, token string) string {
 }
 
 func (s *Service) invitations(c *rest.Call) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Keychain.Invitations(c.R.Context(), after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(found, limit, func(in *keychain.Invitation) string { return in.ID },
-		func(in *keychain.Invitation) keychain.Invitation { return *in }), nil
+	return list(c, func(after string, limit int) ([]keychain.Invitation, error) {
+		return s.Keychain.Invitations(c.R.Context(), after, limit)
+	}, func(in *keychain.Invitation) string { return in.ID }, same)
 }
 
 func (s *Service) withdraw(c *rest.Call) (any, error) {

@@ -47,9 +47,17 @@ type Service struct {
 	Bar func(*http.Request) look.Bar
 }
 
+// The functions of routes: of any route, of one for a user or team, and of one for the owner of keys or aliases. The
+// guards below turn the latter two into the first.
+type (
+	handler      = func(c *rest.Call) (any, error)
+	idHandler    = func(c *rest.Call, id string) (any, error)
+	ownerHandler = func(c *rest.Call, owner keychain.Owner) (any, error)
+)
+
 // own returns a route's function that calls fn for the user in the path, or returns an error with status 403 if that is
 // not the user who signed in, or if the user is not active.
-func (s *Service) own(fn func(c *rest.Call, user string) (any, error)) func(c *rest.Call) (any, error) {
+func (s *Service) own(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
 		if user != c.User() {
@@ -60,7 +68,7 @@ func (s *Service) own(fn func(c *rest.Call, user string) (any, error)) func(c *r
 }
 
 // mine returns a route's function that calls fn if the user who signed in is active, and returns an error otherwise.
-func (s *Service) mine(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
+func (s *Service) mine(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 			return nil, unavailable(err)
@@ -72,7 +80,7 @@ func (s *Service) mine(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (a
 
 // signedIn returns a route's function that calls fn for every user who signed in. fn must check whether the user is
 // active.
-func (s *Service) signedIn(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
+func (s *Service) signedIn(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		answer, err := fn(c)
 		return answer, unavailable(err)

@@ -9,9 +9,7 @@ import (
 
 func (s *Service) listModels(c *rest.Call, user string) (any, error) {
 	models, err := s.Keychain.Models(c.R.Context(), s.Catalog(), user)
-	return struct {
-		Models []keychain.ModelEntry `json:"models"`
-	}{orNone(models)}, err
+	return named("models", models, err)
 }
 
 // modelInput is the body for a model of the user's own.

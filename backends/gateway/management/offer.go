@@ -16,25 +16,26 @@ import (
 func (s *Service) offerRoutes() []rest.Route {
 	return []rest.Route{
 		{
-			Method: "GET", Path: "/operator/models", Tag: tagOperator, Serve: s.operating(s.offer), Answer: "OfferList",
-			Errors: []int{403}, Summary: "List the models on offer",
+			Method: "GET", Path: "/operator/models", Serve: s.operating(s.offer), Answer: "OfferList",
+			Summary: "List the models on offer",
 			Description: "With what is paid for them, who may use them, and their health through the keys that serve more than one user, as the node that answers knows it. " +
 				"Limits of single gateway keys are left out.",
 		},
 		{
-			Method: "GET", Path: "/operator/prices", Tag: tagOperator, Serve: s.operating(s.prices), Answer: "OwnPriceList",
-			Errors: []int{403}, Summary: "List the own prices",
+			Method: "GET", Path: "/operator/prices", Serve: s.operating(s.prices), Answer: "OwnPriceList",
+			Summary:     "List the own prices",
 			Description: "They replace list prices. Those of the configured file are left out.",
 		},
 		{
-			Method: "PUT", Path: "/operator/prices/{name...}", Tag: tagOperator, Serve: s.operating(s.setPrice),
-			Body: "OwnPriceInput", Answer: "OwnPrice", Errors: []int{403, 404, 409}, Summary: "Set an own price",
+			Method: "PUT", Path: "/operator/prices/{name...}", Serve: s.operating(s.setPrice), Body: "OwnPriceInput",
+			Answer: "OwnPrice", Errors: []int{404, 409},
+			Summary: "Set an own price",
 			Description: "For a model, or for all whose names begin with what is before the star, as in openai/*. It counts from the next request, on other nodes within 5 seconds; " +
 				"what was spent before does not change.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/prices/{name...}", Tag: tagOperator, Serve: s.operating(s.removePrice),
-			Errors: []int{403, 404}, Summary: "Remove an own price",
+			Method: "DELETE", Path: "/operator/prices/{name...}", Serve: s.operating(s.removePrice), Errors: []int{404},
+			Summary: "Remove an own price",
 		},
 	}
 }
@@ -81,9 +82,7 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 			rows = append(rows, one)
 		}
 	}
-	return struct {
-		Rows []offered `json:"data"`
-	}{rows}, nil
+	return data(rows, nil)
 }
 
 // healthThrough returns the health of a model through the best of the keys, or nil if there are none.
@@ -121,9 +120,7 @@ func (s *Service) prices(c *rest.Call) (any, error) {
 	for i, e := range list {
 		rows[i] = ownPrice{e.Name, json.RawMessage(e.Text)}
 	}
-	return struct {
-		Rows []ownPrice `json:"data"`
-	}{rows}, err
+	return data(rows, err)
 }
 
 func (s *Service) setPrice(c *rest.Call) (any, error) {

@@ -68,48 +68,13 @@ func (s *Service) self(c *rest.Call) (any, error) {
 // budgets returns what is left of the budgets that apply to the user who signed in.
 func (s *Service) budgets(c *rest.Call) (any, error) {
 	left, err := s.Keychain.BudgetsLeft(c.R.Context(), c.User())
-	return struct {
-		Budgets []keychain.BudgetLeft `json:"data"`
-	}{orNone(left)}, err
-}
-
-// window parses the query parameters for a page of a list: the largest number of rows, and the key after which the page
-// begins, which is empty for the first page.
-func window(c *rest.Call) (after string, limit int, err error) {
-	limit, err = c.Int("limit", 100, 1, 500)
-	return c.R.URL.Query().Get("after"), limit, err
-}
-
-// listed is a page of rows. It has the key of the last row if there may be more.
-type listed[T any] struct {
-	Rows  []T     `json:"data"`
-	After *string `json:"next_after"`
-}
-
-// list returns the page with the given rows, each converted by row. key returns the key of a row. There may be more
-// rows if the page has as many as limit allows.
-func list[T, R any](rows []T, limit int, key func(*T) string, row func(*T) R) listed[R] {
-	l := listed[R]{Rows: make([]R, len(rows))}
-	for i := range rows {
-		l.Rows[i] = row(&rows[i])
-	}
-	if len(rows) == limit {
-		next := key(&rows[limit-1])
-		l.After = &next
-	}
-	return l
+	return data(left, err)
 }
 
 func (s *Service) users(c *rest.Call) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	users, err := s.Keychain.Users(c.R.Context(), strings.TrimSpace(c.R.URL.Query().Get("q")), after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(users, limit, func(u *keychain.User) string { return u.ID }, userOf), nil
+	return list(c, func(after string, limit int) ([]keychain.User, error) {
+		return s.Keychain.Users(c.R.Context(), strings.TrimSpace(c.R.URL.Query().Get("q")), after, limit)
+	}, func(u *keychain.User) string { return u.ID }, userOf)
 }
 
 func (s *Service) user(c *rest.Call) (any, error) {
@@ -161,7 +126,7 @@ func (s *Service) removeUser(c *rest.Call) (any, error) {
 
 // limits returns a route's function that serves the limits of a holder: on is the kind of the holder, and holder
 // returns its id, for example from the path.
-func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+func (s *Service) limits(on string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
 	}
@@ -169,7 +134,7 @@ func (s *Service) limits(on string, holder func(c *rest.Call) string) func(c *re
 
 // setLimits returns a route's function that replaces the limits of a holder. The parameters are those of limits. A
 // limit that is absent from the body or null is removed.
-func (s *Service) setLimits(on string, holder func(c *rest.Call) string) func(c *rest.Call) (any, error) {
+func (s *Service) setLimits(on string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits
 		if err := c.Decode(&in); err != nil {
@@ -180,17 +145,9 @@ func (s *Service) setLimits(on string, holder func(c *rest.Call) string) func(c 
 }
 
 func (s *Service) teams(c *rest.Call) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	teams, err := s.Keychain.Teams(c.R.Context(), after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(teams, limit, func(t *keychain.Team) string { return t.Name }, func(t *keychain.Team) keychain.Team {
-		return *t
-	}), nil
+	return list(c, func(after string, limit int) ([]keychain.Team, error) {
+		return s.Keychain.Teams(c.R.Context(), after, limit)
+	}, func(t *keychain.Team) string { return t.Name }, same)
 }
 
 // teamName is the body for a new team and for a change of a team.
@@ -234,19 +191,12 @@ func (s *Service) removeTeam(c *rest.Call) (any, error) {
 }
 
 func (s *Service) members(c *rest.Call, team string) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
-		return nil, err
-	}
-	members, err := s.Keychain.Members(c.R.Context(), team, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(members, limit, func(m *keychain.Member) string { return m.UserID },
-		func(m *keychain.Member) keychain.Member { return *m }), nil
+	return list(c, func(after string, limit int) ([]keychain.Member, error) {
+		if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
+			return nil, err
+		}
+		return s.Keychain.Members(c.R.Context(), team, after, limit)
+	}, func(m *keychain.Member) string { return m.UserID }, same)
 }
 
 // setMember adds a user to a team or changes their membership. Only operators may change default teams.
@@ -325,8 +275,7 @@ func spendingRows(lines []spending.Line) [][]string {
 			l.Day, or(l.TeamID), or(l.Team), or(l.Provider), or(l.Model), number(l.Requests), number(l.Succeeded),
 			number(l.Failed), number(l.Cancelled),
 			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
-			number(l.TotalTokens),
-			money(int64(l.CostUSD)), number(l.UnpricedRequests),
+			number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
 			hour, or(l.UserID), or(l.User), or(l.KeyID), or(l.Key), or(l.Tag), or(l.EndUser), number(l.WrittenTokens),
 			perMillion,
 		}, previous...))
@@ -336,27 +285,9 @@ func spendingRows(lines []spending.Line) [][]string {
 
 // listAlerts serves the alerts that were sent.
 func (s *Service) listAlerts(c *rest.Call) (any, error) {
-	limit, err := c.Int("limit", 100, 1, 500)
-	if err != nil {
-		return nil, err
-	}
-	before, err := c.Cursor("cursor")
-	if err != nil {
-		return nil, err
-	}
-	sent, err := s.Alerts.List(c.R.Context(), before, limit)
-	if err != nil {
-		return nil, err
-	}
-	answer := struct {
-		Alerts []alerts.Sent `json:"data"`
-		Next   *string       `json:"next_cursor"`
-	}{Alerts: orNone(sent)}
-	if len(sent) == limit {
-		next := rest.Cursor(sent[limit-1].Place())
-		answer.Next = &next
-	}
-	return answer, nil
+	return newest(c, func(before int64, limit int) ([]alerts.Sent, error) {
+		return s.Alerts.List(c.R.Context(), before, limit)
+	}, (*alerts.Sent).Place)
 }
 
 // testAlerts sends a test alert to all recipients.
@@ -369,33 +300,9 @@ func (s *Service) testAlerts(c *rest.Call) (any, error) {
 }
 
 func (s *Service) audit(c *rest.Call) (any, error) {
-	return auditPage(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
+	return newest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
 		return s.Keychain.Audit(c.R.Context(), before, limit)
-	})
+	}, auditPlace)
 }
 
-// auditPage serves a page of changes. list returns at most limit of them that are older than the one with the id
-// before, or the newest ones if it is 0.
-func auditPage(c *rest.Call, list func(before int64, limit int) ([]keychain.AuditEntry, error)) (any, error) {
-	limit, err := c.Int("limit", 100, 1, 500)
-	if err != nil {
-		return nil, err
-	}
-	before, err := c.Cursor("cursor")
-	if err != nil {
-		return nil, err
-	}
-	entries, err := list(before, limit)
-	if err != nil {
-		return nil, err
-	}
-	answer := struct {
-		Entries []keychain.AuditEntry `json:"data"`
-		Next    *string               `json:"next_cursor"`
-	}{Entries: orNone(entries)}
-	if len(entries) == limit {
-		next := rest.Cursor(entries[limit-1].ID)
-		answer.Next = &next
-	}
-	return answer, nil
-}
+func auditPlace(e *keychain.AuditEntry) int64 { return e.ID }

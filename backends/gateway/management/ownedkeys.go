@@ -1,6 +1,8 @@
 package management
 
 import (
+	"slices"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
@@ -8,57 +10,47 @@ import (
 
 // ownedKeyRoutes returns the routes of the provider keys of the organisation and of teams.
 func (s *Service) ownedKeyRoutes() []rest.Route {
-	all := s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
-		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-			return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
-		})
-	all = append(all, rest.Route{
-		Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
-		Answer: "SharedKeyList", Errors: []int{403},
-		Summary:     "List the provider keys of the organisation and of all teams",
-		Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
-	})
-	return append(all, s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
-		"They serve what counts for the team. For its administrators, too.",
-		func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error) {
-			return s.ofTeam(func(c *rest.Call, team string) (any, error) {
-				return fn(c, keychain.Owner{Kind: keychain.OnTeam, ID: team})
-			})
-		})...)
+	return slices.Concat(
+		s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
+			keychain.OnOrganisation),
+		[]rest.Route{{
+			Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
+			Answer: "SharedKeyList", Errors: []int{403},
+			Summary:     "List the provider keys of the organisation and of all teams",
+			Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
+		}},
+		s.keyRoutesOf("/operator/teams/{team_id}/provider-keys", "a team",
+			"They serve what counts for the team. For its administrators, too.", keychain.OnTeam))
 }
 
-// keyRoutesOf returns the routes of the provider keys of a kind of owner. guard checks the rights of the caller and
-// determines the owner.
-func (s *Service) keyRoutesOf(path, owner, about string,
-	guard func(fn func(c *rest.Call, owner keychain.Owner) (any, error)) func(c *rest.Call) (any, error),
-) []rest.Route {
+// keyRoutesOf returns the routes of the provider keys of a kind of owner. owner names the kind in texts.
+func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
+	guard := s.owning(kind)
 	one := path + "/{key_id}"
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Tag: tagOperator, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList",
-			Errors:  []int{403, 404},
-			Summary: "List the provider keys of " + owner, Description: about +
+			Method: "GET", Path: path, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{404},
+			Summary: "List the provider keys of " + owner,
+			Description: about +
 				" With their limits, their health and what was spent through them. Their text is never shown.",
 		},
 		{
-			Method: "POST", Path: path, Tag: tagOperator, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput",
-			Answer: "ProviderKey", Status: 201,
-			Errors: []int{403, 404, 409}, Summary: "Store a provider key of " + owner,
-			Description: "It is encrypted before it is stored.",
+			Method: "POST", Path: path, Serve: guard(s.addOwnedKey), Body: "ProviderKeyInput", Answer: "ProviderKey",
+			Status: 201, Errors: []int{404, 409},
+			Summary: "Store a provider key of " + owner, Description: "It is encrypted before it is stored.",
 		},
 		{
-			Method: "DELETE", Path: one, Tag: tagOperator, Serve: guard(s.removeOwnedKey), Errors: []int{403, 404},
+			Method: "DELETE", Path: one, Serve: guard(s.removeOwnedKey), Errors: []int{404},
 			Summary: "Remove a provider key of " + owner,
 		},
 		{
-			Method: "PUT", Path: one + "/limits", Tag: tagOperator, Serve: guard(s.limitOwnedKey), Body: "KeyLimits",
-			Answer: "OwnedKey",
-			Errors: []int{403, 404}, Summary: "Replace the limits of a provider key of " + owner,
+			Method: "PUT", Path: one + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
+			Errors:      []int{404},
+			Summary:     "Replace the limits of a provider key of " + owner,
 			Description: "A key that has spent a budget is passed over until it begins anew.",
 		},
 		{
-			Method: "POST", Path: one + "/test", Tag: tagOperator, Serve: guard(s.testOwnedKey), Answer: "ProbeResult",
-			Errors:  []int{403, 404},
+			Method: "POST", Path: one + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
 			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
 		},
 	}
@@ -80,9 +72,7 @@ func (s *Service) ownedKeys(c *rest.Call, owner keychain.Owner) (any, error) {
 	for i := range keys {
 		rows[i] = s.ownedKeyOf(&keys[i])
 	}
-	return struct {
-		Rows []ownedKey `json:"data"`
-	}{rows}, err
+	return data(rows, err)
 }
 
 // sharedKeys lists the provider keys of the organisation and of all teams.
@@ -102,9 +92,7 @@ func (s *Service) sharedKeys(c *rest.Call) (any, error) {
 			rows[i].TeamID, rows[i].Team = &k.Owner.ID, &k.Team
 		}
 	}
-	return struct {
-		Rows []row `json:"data"`
-	}{rows}, err
+	return data(rows, err)
 }
 
 func (s *Service) addOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {

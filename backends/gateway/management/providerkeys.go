@@ -13,9 +13,7 @@ type providerKeyInput struct {
 
 func (s *Service) listProviderKeys(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
-	return struct {
-		Keys []keychain.ProviderKey `json:"keys"`
-	}{orNone(keys)}, err
+	return named("keys", keys, err)
 }
 
 func (s *Service) addProviderKey(c *rest.Call, user string) (any, error) {

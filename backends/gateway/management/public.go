@@ -37,9 +37,7 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	for _, p := range s.Catalog().Providers() {
 		list = append(list, provider{p.Code, p.Name, p.DocsURL, p.KeyURL, orNone(p.Env)})
 	}
-	return struct {
-		Providers []provider `json:"providers"`
-	}{list}, nil
+	return named("providers", list, nil)
 }
 
 // price is the price of a model as it is paid.
@@ -91,8 +89,7 @@ func (s *Service) registry(*rest.Call) (any, error) {
 				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers),
 				ContextWindow: m.ContextWindow,
 				MaxOutput:     m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema,
-				Reasoning:  m.Reasoning,
-				Embeddings: m.Embeddings, Price: priceOf(m),
+				Reasoning: m.Reasoning, Embeddings: m.Embeddings, Price: priceOf(m),
 			}
 			list = append(list, one)
 		}

@@ -11,7 +11,7 @@ import (
 // raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts. reading
 // checks the rights of those who look at it.
 func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string,
-	reading func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error),
+	reading func(fn handler) handler,
 ) []rest.Route {
 	show := func(c *rest.Call) (any, error) {
 		raise, err := s.Keychain.RaiseOf(c.R.Context(), on, holder(c))
@@ -35,17 +35,16 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 	}
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Tag: tagOperator, Serve: reading(show), Answer: "Raise", Errors: []int{403, 404},
+			Method: "GET", Path: path, Serve: reading(show), Answer: "Raise", Errors: []int{404},
 			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
 		},
 		{
-			Method: "PUT", Path: path, Tag: tagOperator, Serve: s.operating(set), Body: "Raise", Answer: "Raise",
-			Errors:      []int{403, 404, 409},
+			Method: "PUT", Path: path, Serve: s.operating(set), Body: "Raise", Answer: "Raise", Errors: []int{404, 409},
 			Summary:     "Raise the limits on " + whom + " for a time",
 			Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
 		},
 		{
-			Method: "DELETE", Path: path, Tag: tagOperator, Serve: s.operating(end), Errors: []int{403, 404},
+			Method: "DELETE", Path: path, Serve: s.operating(end), Errors: []int{404},
 			Summary: "End the raise of the limits on " + whom,
 		},
 	}
@@ -53,20 +52,14 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 
 // limited lists who has limits, with what is left of their budgets.
 func (s *Service) limited(c *rest.Call) (any, error) {
-	after, limit, err := window(c)
-	if err != nil {
-		return nil, err
-	}
-	on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
-	if err != nil {
-		return nil, err
-	}
-	if on == "all" {
-		on = ""
-	}
-	rows, err := s.Keychain.Limited(c.R.Context(), on, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return list(rows, limit, (*keychain.Limited).Place, func(l *keychain.Limited) keychain.Limited { return *l }), nil
+	return list(c, func(after string, limit int) ([]keychain.Limited, error) {
+		on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
+		if err != nil {
+			return nil, err
+		}
+		if on == "all" {
+			on = ""
+		}
+		return s.Keychain.Limited(c.R.Context(), on, after, limit)
+	}, (*keychain.Limited).Place, same)
 }

@@ -109,7 +109,7 @@ func errForbidden() error {
 }
 
 // operating returns a function that runs fn for operators and, for requests that only read, for auditors.
-func (s *Service) operating(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
+func (s *Service) operating(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		role := s.role(c)
 		if role != RoleOperator && (role != RoleAuditor || changes(c)) {
@@ -121,7 +121,7 @@ func (s *Service) operating(fn func(c *rest.Call) (any, error)) func(c *rest.Cal
 
 // ofTeam returns a route's function that runs fn for the team in the path, if the caller is an administrator of that
 // team or an operator, or an auditor and the request only reads.
-func (s *Service) ofTeam(fn func(c *rest.Call, team string) (any, error)) func(c *rest.Call) (any, error) {
+func (s *Service) ofTeam(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		team := c.Path("team_id")
 		run := func(c *rest.Call) (any, error) { return fn(c, team) }
@@ -136,8 +136,28 @@ func (s *Service) ofTeam(fn func(c *rest.Call, team string) (any, error)) func(c
 	}
 }
 
+// inTeam is like ofTeam for a function that finds the team in the path itself.
+func (s *Service) inTeam(fn handler) handler {
+	return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
+}
+
+// owning returns the guard of routes for what owners of a kind have. It runs a function for the owner in the path, or the
+// organisation, if the caller may manage what that owner has.
+func (s *Service) owning(kind string) func(fn ownerHandler) handler {
+	return func(fn ownerHandler) handler {
+		of := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }
+		switch kind {
+		case keychain.OnUser:
+			return s.own(of)
+		case keychain.OnTeam:
+			return s.ofTeam(of)
+		}
+		return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
+	}
+}
+
 // acting runs fn in the name of the caller, who must be active.
-func (s *Service) acting(c *rest.Call, fn func(c *rest.Call) (any, error)) (any, error) {
+func (s *Service) acting(c *rest.Call, fn handler) (any, error) {
 	if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 		return nil, unavailable(err)
 	}

@@ -43,16 +43,16 @@ func (s *Service) memberRoutes() []rest.Route {
 			Summary: "Show this document",
 		},
 		{
-			Method: "GET", Path: "/docs", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docs,
-			Status: 200, Summary: "Show this document as a page to try requests on",
+			Method: "GET", Path: "/docs", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docs, Status: 200,
+			Summary: "Show this document as a page to try requests on",
 		},
 		{
-			Method: "GET", Path: "/redoc", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.redoc,
-			Status: 200, Summary: "Show this document as a page to read",
+			Method: "GET", Path: "/redoc", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.redoc, Status: 200,
+			Summary: "Show this document as a page to read",
 		},
 		{
-			Method: "GET", Path: "/docs/{file}", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docsAsset,
-			Status: 200, Summary: "Fetch a part of these pages",
+			Method: "GET", Path: "/docs/{file}", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docsAsset, Status: 200,
+			Summary: "Fetch a part of these pages",
 		},
 
 		{
@@ -69,25 +69,25 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.own(s.createKey),
-			Body: "GatewayKeyInput", OptionalBody: true,
-			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
+			Body: "GatewayKeyInput", OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Make a gateway key",
 			Description: "Its text is shown only once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.own(s.regenerateKey),
-			Answer: "NewGatewayKey", Status: 201,
-			Errors: []int{403, 404, 409}, Summary: "Replace the primary gateway key",
+			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
+			Summary:     "Replace the primary gateway key",
 			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one.",
 		},
 		{
 			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.mine(s.updateKey), Body: "GatewayKeyChange",
-			Answer: "GatewayKey",
-			Errors: []int{403, 404, 409}, Summary: "Change a gateway key",
+			Answer: "GatewayKey", Errors: []int{403, 404, 409},
+			Summary:     "Change a gateway key",
 			Description: "What is left away stays as it is; null takes a limit of one's own away. Those that the operator has set stay.",
 		},
 		{
-			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.mine(s.revokeKey), Errors: []int{403, 404},
+			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.mine(s.revokeKey),
+			Errors:      []int{403, 404},
 			Summary:     "Revoke a gateway key",
 			Description: "For good. Requests with it are refused at once, on other nodes within 5 seconds.",
 		},
@@ -99,9 +99,8 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.own(s.addProviderKey),
-			Body: "ProviderKeyInput", Answer: "ProviderKey",
-			Status: 201, Errors: []int{403, 404, 409}, Summary: "Store a provider key",
-			Description: "It is encrypted before it is stored.",
+			Body: "ProviderKeyInput", Answer: "ProviderKey", Status: 201, Errors: []int{403, 404, 409},
+			Summary: "Store a provider key", Description: "It is encrypted before it is stored.",
 		},
 		{
 			Method: "DELETE", Path: "/users/{user_id}/keys/{key_id}", Tag: tagProvider, Serve: s.own(s.removeProviderKey),
@@ -110,27 +109,27 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: s.own(s.testKey),
-			Answer: "ProbeResult",
-			Errors: []int{403, 404}, Summary: "Try a provider key",
+			Answer: "ProbeResult", Errors: []int{403, 404},
+			Summary:     "Try a provider key",
 			Description: "Sends one small request (a few tokens) to the provider's cheapest model. What comes of it counts for the health of the key: one that works again is used again at once.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.listModels), Answer: "ModelEntryList",
-			Errors:      []int{403},
+			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.listModels),
+			Answer: "ModelEntryList", Errors: []int{403},
 			Summary:     "Show the effective model table",
 			Description: "In the order of trial: the high tier first, inside a tier preferred providers, then priority, then the order of the catalog. Models of no tier are last.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.addModel), Body: "CustomModelInput",
-			Answer: "ModelEntry",
-			Status: 201, Errors: []int{403, 404, 409}, Summary: "Add a model of one's own",
+			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.own(s.addModel),
+			Body: "CustomModelInput", Answer: "ModelEntry", Status: 201, Errors: []int{403, 404, 409},
+			Summary:     "Add a model of one's own",
 			Description: "Any server that speaks chat completions. A base_url that leads to a private address is refused unless the operator has allowed its network (allow_networks).",
 		},
 		{
 			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.own(s.changeModel),
-			Body: "ModelChange", Answer: "ModelEntry",
-			Errors: []int{403, 404, 409}, Summary: "Enable, disable or order a model",
+			Body: "ModelChange", Answer: "ModelEntry", Errors: []int{403, 404, 409},
+			Summary:     "Enable, disable or order a model",
 			Description: "model_id is the id of an entry or its name, provider/model.",
 		},
 		{
@@ -146,14 +145,14 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 		{
 			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.own(s.setPreferences),
-			Body: "Preferences", Answer: "Preferences",
-			Errors: []int{403, 404}, Summary: "Replace the routing preferences",
+			Body: "Preferences", Answer: "Preferences", Errors: []int{403, 404},
+			Summary:     "Replace the routing preferences",
 			Description: "A list that is left away becomes empty. Unknown names are refused.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: s.own(s.dryRun), Body: "RouteInput",
-			Answer: "RouteResult",
-			Errors: []int{403, 404}, Summary: "Tell where a request would go",
+			Answer: "RouteResult", Errors: []int{403, 404},
+			Summary:     "Tell where a request would go",
 			Description: "The candidates in the order of trial, and why the others are left out. Nothing is sent to a provider.",
 		},
 

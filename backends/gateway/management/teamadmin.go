@@ -9,37 +9,33 @@ import (
 // who changed what.
 func (s *Service) teamAdminRoutes() []rest.Route {
 	onTeam := pathValue("team_id")
-	guarded := func(fn func(c *rest.Call) (any, error)) func(c *rest.Call) (any, error) {
-		return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
-	}
 	return []rest.Route{
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/limits", Tag: tagOperator,
-			Serve: guarded(s.limits(keychain.OnTeam, onTeam)), Answer: "Limits", Errors: []int{403, 404},
+			Method: "GET", Path: "/operator/teams/{team_id}/limits", Serve: s.inTeam(s.limits(keychain.OnTeam, onTeam)),
+			Answer: "Limits", Errors: []int{404},
 			Summary:     "Show the limits that the operator has set on a team",
 			Description: "For its administrators, too, who cannot change them.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Tag: tagOperator,
-			Serve: guarded(s.limits(keychain.OnTeamOwn, onTeam)), Answer: "Limits", Errors: []int{403, 404},
+			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Serve: s.inTeam(s.limits(keychain.OnTeamOwn, onTeam)),
+			Answer: "Limits", Errors: []int{404},
 			Summary: "Show the limits that a team has set on itself", Description: "For its administrators, too.",
 		},
 		{
-			Method: "PUT", Path: "/operator/teams/{team_id}/own-limits", Tag: tagOperator,
-			Serve: guarded(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits",
-			Errors:      []int{403, 404},
+			Method: "PUT", Path: "/operator/teams/{team_id}/own-limits",
+			Serve: s.inTeam(s.setLimits(keychain.OnTeamOwn, onTeam)), Body: "Limits", Answer: "Limits", Errors: []int{404},
 			Summary:     "Replace the limits that a team has set on itself",
 			Description: "For its administrators, too. They count beside those of the operator, the tighter of both: they lift none of them. What is left away is without limit.",
 		},
 		{
-			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/regenerate", Tag: tagOperator,
-			Serve: s.ofTeam(s.regenerateTeamKey), Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
+			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/regenerate",
+			Serve: s.ofTeam(s.regenerateTeamKey), Answer: "NewGatewayKey", Status: 201, Errors: []int{404, 409},
 			Summary:     "Replace a gateway key of a team",
 			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one, whose text is shown only once. Where both should work for a time, make another key and revoke the old one later. For administrators of the team, too.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/audit", Tag: tagOperator, Serve: s.ofTeam(s.auditOfTeam),
-			Answer: "AuditList", Errors: []int{403, 404},
+			Method: "GET", Path: "/operator/teams/{team_id}/audit", Serve: s.ofTeam(s.auditOfTeam), Answer: "AuditList",
+			Errors:      []int{404},
 			Summary:     "List who changed what about a team",
 			Description: "The team itself, its members, its limits, its keys and its aliases, newest first. For its administrators, too.",
 			Query:       auditParams,
@@ -57,7 +53,7 @@ func (s *Service) auditOfTeam(c *rest.Call, team string) (any, error) {
 	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 		return nil, err
 	}
-	return auditPage(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
+	return newest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
 		return s.Keychain.AuditOf(c.R.Context(), team, before, limit)
-	})
+	}, auditPlace)
 }

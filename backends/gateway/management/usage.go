@@ -65,8 +65,7 @@ func reportRows(r *spending.UsageReport) [][]string {
 			}
 			rows = append(rows, []string{
 				or(l.Provider), or(l.Model), l.Day, hour, or(l.KeyID), or(l.Tier), number(l.Requests), number(l.Succeeded),
-				number(l.Failed),
-				number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens),
+				number(l.Failed), number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens),
 				number(l.OutputTokens),
 				number(l.ReasoningTokens), number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
 				average(l.LatencyMSAvg), average(l.FirstTokenMSAvg),
@@ -127,7 +126,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cursor, err := c.Cursor("cursor")
+	before, err := c.Cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.Spending.Recent(c.R.Context(), user, cursor, limit)
+	records, err := s.Spending.Recent(c.R.Context(), user, before, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +150,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 		Next     *string         `json:"next_cursor"`
 	}{Requests: list}
 	if len(records) == limit {
-		next := rest.Cursor(records[limit-1].ID)
-		answer.Next = &next
+		answer.Next = cursor(records[limit-1].ID)
 	}
 	return answer, nil
 }
@@ -162,11 +160,9 @@ func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
 		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream,
-		Status: r.Status, Error: text(r.Code),
-		Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
+		Status: r.Status, Error: text(r.Code), Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
-		ReasoningTokens: r.ReasoningTokens,
-		UsageSource:     r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
+		ReasoningTokens: r.ReasoningTokens, UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
 		ServedAs: orNone(r.ServedAs), ServerTools: r.ServerTools,
 	}
 	if out.ServerTools == nil {
@@ -205,8 +201,7 @@ func recordRows(list []requestRecord) [][]string {
 		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status",
 		"error", "attempts",
 		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usage_source", "cost_usd", "latency_ms",
-		"first_token_ms", "provider_key_id",
-		"served_as", "server_tools",
+		"first_token_ms", "provider_key_id", "served_as", "server_tools",
 	})
 	for i := range list {
 		r := &list[i]

@@ -70,8 +70,7 @@ func Codex(list []Model) []CodexModel {
 			SupportedInAPI: true, Priority: len(out) + 1, Instructions: codexInstructions, Summaries: m.of.Reasoning,
 			ApplyPatch: "freeform",
 			Truncation: codexCut{"tokens", 10_000}, ParallelCalls: true, ContextWindow: m.of.ContextWindow,
-			Experimental: []string{},
-			Reasoning:    []codexLevel{}, Modalities: []string{catalog.ModalityText},
+			Experimental: []string{}, Reasoning: []codexLevel{}, Modalities: []string{catalog.ModalityText},
 		}
 		if m.of.Accepts(catalog.ModalityImage) {
 			c.Modalities = append(c.Modalities, catalog.ModalityImage)

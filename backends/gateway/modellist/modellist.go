@@ -214,8 +214,7 @@ func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	}
 	return &capabilities{
 		Citations: own, CodeExecution: own, ImageInput: support{m.Accepts(catalog.ModalityImage)},
-		PDFInput:          support{m.Accepts(catalog.ModalityFile)},
-		StructuredOutputs: support{m.JSONSchema}, Effort: effort,
+		PDFInput: support{m.Accepts(catalog.ModalityFile)}, StructuredOutputs: support{m.JSONSchema}, Effort: effort,
 		ContextManagement: map[string]any{
 			"supported": native, "clear_thinking_20251015": own, "clear_tool_uses_20250919": own, "compact_20260112": own,
 		},

@@ -106,18 +106,11 @@ func (s *Source) begin(from, to time.Time) (*Overview, error) {
 		o.From = o.To.AddDate(0, 0, -defaultDays)
 	}
 	o.From = spending.StartOfDay(o.From)
-	if length := o.To.Sub(
-		o.From,
-	); length <= 0 || length > MaxDays*24*time.Hour || o.From.Year() < 1970 ||
+	if length := o.To.Sub(o.From); length <= 0 || length > MaxDays*24*time.Hour || o.From.Year() < 1970 ||
 		o.To.Year() > 9998 {
 		return nil, apierror.New(
-			http.StatusBadRequest,
-			"invalid_value",
-			"from must be a day before to, at most %d days",
-			MaxDays,
-		).With(
-			"from",
-		)
+			http.StatusBadRequest, "invalid_value", "from must be a day before to, at most %d days", MaxDays,
+		).With("from")
 	}
 	return o, nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
@@ -32,9 +31,7 @@ func Done(batch []byte) bool {
 // tokens are charged at the model's batch price. Exact is false if that does not tell what the batch has cost: it has
 // no usage or no model, or the price depends on the length of each request. The results of the batch then have to be
 // summed with Results.
-func Charge(
-	cat *catalog.Catalog, o *keychain.Object, batch []byte, now time.Time,
-) (r spending.Record, exact bool) {
+func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage
 	if usage := description.Get("usage"); usage.IsObject() {
@@ -57,10 +54,10 @@ func Charge(
 }
 
 // Unknown returns the row of the usage log for a batch whose cost cannot be found out any more.
-func Unknown(o *keychain.Object, now time.Time) spending.Record { return row(o, "", now) }
+func Unknown(o *Resource, now time.Time) spending.Record { return row(o, "", now) }
 
 // row returns a row of the usage log for a batch, without tokens.
-func row(o *keychain.Object, model string, now time.Time) spending.Record {
+func row(o *Resource, model string, now time.Time) spending.Record {
 	return spending.Record{
 		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
 		AskedModel: wire.Mask(model, maxModelName), Provider: o.Provider, Model: wire.Mask(model, maxModelName),

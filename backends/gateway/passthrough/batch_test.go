@@ -25,7 +25,7 @@ func TestResults(t *testing.T) {
 {"custom_id":"4","response":{"status_code":200,"body":{"model":"unheard-of","usage":{"prompt_tokens":5,"completion_tokens":6}}}}
 no JSON
 {"custom_id":"5","result":{"type":"succeeded","message":{"model":"gpt-5.4-nano","usage":{"input_tokens":10,"cache_read_input_tokens":20,"cache_creation_input_tokens":30,"output_tokens":4,"server_tool_use":{"web_search_requests":2}}}}}`
-	o := &keychain.Object{ID: "batch_1", UserID: "alice", Provider: "openai", ProviderKey: "pk"}
+	o := &Resource{ID: "batch_1", UserID: "alice", Provider: "openai", ProviderKey: "pk"}
 	for at := range len(file) {
 		r := NewResults(catalog.Embedded(), o, time.Now(), freely)
 		for _, piece := range []string{file[:at], file[at:]} {
@@ -54,7 +54,7 @@ unheard-of in 5 cached 0 written 0 out 6 reasoning 0 cost 0 false map[]
 // TestResultsAreBounded checks the number of rows, the length of a line and the memory.
 func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
-	r := NewResults(catalog.Embedded(), &keychain.Object{Provider: "openai"}, time.Now(), freely)
+	r := NewResults(catalog.Embedded(), &Resource{Provider: "openai"}, time.Now(), freely)
 	for i := range 3 * maxModels {
 		_, _ = fmt.Fprintf(r, `{"response":{"body":{"model":"m%d","usage":{"prompt_tokens":1}}}}`+"\n", i)
 	}
@@ -69,11 +69,11 @@ func TestResultsAreBounded(t *testing.T) {
 	if len(rows) != maxModels+1 || sum != 3*maxModels {
 		t.Errorf("%d rows with %d tokens", len(rows), sum)
 	}
-	if none := NewResults(catalog.Embedded(), &keychain.Object{}, time.Now(), freely).Charge(); len(none) != 1 || !none[0].CostKnown {
+	if none := NewResults(catalog.Embedded(), &Resource{}, time.Now(), freely).Charge(); len(none) != 1 || !none[0].CostKnown {
 		t.Errorf("a batch that used nothing has %+v", none)
 	}
 
-	r = NewResults(catalog.Embedded(), &keychain.Object{}, time.Now(), freely)
+	r = NewResults(catalog.Embedded(), &Resource{}, time.Now(), freely)
 	_, _ = fmt.Fprintf(r, `{"response":{"body":{"model":%q,"usage":{"prompt_tokens":1}}}}`+"\n", strings.Repeat("x", 1<<20))
 	for name := range r.rows {
 		if len(name) > 1000 {
@@ -81,13 +81,13 @@ func TestResultsAreBounded(t *testing.T) {
 		}
 	}
 
-	r = NewResults(catalog.Embedded(), &keychain.Object{}, time.Now(), freely)
+	r = NewResults(catalog.Embedded(), &Resource{}, time.Now(), freely)
 	_, err := io.WriteString(r, "{}\n"+strings.Repeat(" ", maxLine+1))
 	if err == nil || !strings.Contains(err.Error(), "line 2 is longer than 16 MiB") || r.Close() == nil {
 		t.Errorf("a line without an end: %v", err)
 	}
 	full := errors.New("no memory")
-	r = NewResults(catalog.Embedded(), &keychain.Object{}, time.Now(), func(size int64) error {
+	r = NewResults(catalog.Embedded(), &Resource{}, time.Now(), func(size int64) error {
 		if size > 1000 {
 			return full
 		}
@@ -118,7 +118,7 @@ func TestCharge(t *testing.T) {
 		{`{"model":"unheard-of","usage":{"input_tokens":1}}`, true, 0, false},
 		{`{"model":"gpt-6-luna","usage":{"input_tokens":1000000}}`, false, -1, true}, // long requests cost more
 	} {
-		row, exact := Charge(catalog.Embedded(), &keychain.Object{Provider: "openai"}, []byte(c.batch), time.Now())
+		row, exact := Charge(catalog.Embedded(), &Resource{Provider: "openai"}, []byte(c.batch), time.Now())
 		if exact != c.exact || row.CostKnown != c.known || c.cost >= 0 && row.CostMicroUSD != c.cost {
 			t.Errorf("%s: exact %v, cost %d, known %v", c.batch, exact, row.CostMicroUSD, row.CostKnown)
 		}

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
 // Body is the kind of body of a request.
@@ -77,46 +75,46 @@ var Endpoints = []Endpoint{
 
 	{
 		Method: "POST", Pattern: "/files", Name: "files", Surface: "files", Body: FormBody, Limit: limitFile,
-		Object: keychain.ObjectFile,
+		Object: KindFile,
 	},
-	{Method: "GET", Pattern: "/files", Name: "files", Surface: "files", Object: keychain.ObjectFile, List: true},
-	{Method: "GET", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: keychain.ObjectFile},
-	{Method: "GET", Pattern: "/files/{id}/content", Name: "files", Surface: "files", Object: keychain.ObjectFile},
+	{Method: "GET", Pattern: "/files", Name: "files", Surface: "files", Object: KindFile, List: true},
+	{Method: "GET", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: KindFile},
+	{Method: "GET", Pattern: "/files/{id}/content", Name: "files", Surface: "files", Object: KindFile},
 	{
-		Method: "DELETE", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: keychain.ObjectFile, Deletes: true,
+		Method: "DELETE", Pattern: "/files/{id}", Name: "files", Surface: "files", Object: KindFile, Deletes: true,
 	},
 
 	{
 		Method: "POST", Pattern: "/batches", Name: "batches", Surface: "batches", Body: JSONBody, Limit: limitJSON,
-		Object: keychain.ObjectBatch, Input: "input_file_id",
+		Object: KindBatch, Input: "input_file_id",
 	},
-	{Method: "GET", Pattern: "/batches", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch, List: true},
-	{Method: "GET", Pattern: "/batches/{id}", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch},
-	{Method: "POST", Pattern: "/batches/{id}/cancel", Name: "batches", Surface: "batches", Object: keychain.ObjectBatch},
+	{Method: "GET", Pattern: "/batches", Name: "batches", Surface: "batches", Object: KindBatch, List: true},
+	{Method: "GET", Pattern: "/batches/{id}", Name: "batches", Surface: "batches", Object: KindBatch},
+	{Method: "POST", Pattern: "/batches/{id}/cancel", Name: "batches", Surface: "batches", Object: KindBatch},
 
 	{
 		Method: "POST", Pattern: "/messages/batches", Name: messageBatches, Surface: "batches", Body: JSONBody,
-		Limit: limitJSON, Object: keychain.ObjectMessageBatch,
+		Limit: limitJSON, Object: KindMessageBatch,
 	},
 	{
 		Method: "GET", Pattern: "/messages/batches", Name: messageBatches, Surface: "batches",
-		Object: keychain.ObjectMessageBatch, List: true,
+		Object: KindMessageBatch, List: true,
 	},
 	{
 		Method: "GET", Pattern: "/messages/batches/{id}", Name: messageBatches, Surface: "batches",
-		Object: keychain.ObjectMessageBatch,
+		Object: KindMessageBatch,
 	},
 	{
 		Method: "GET", Pattern: "/messages/batches/{id}/results", Name: messageBatches, Surface: "batches",
-		Object: keychain.ObjectMessageBatch,
+		Object: KindMessageBatch,
 	},
 	{
 		Method: "POST", Pattern: "/messages/batches/{id}/cancel", Name: messageBatches, Surface: "batches",
-		Object: keychain.ObjectMessageBatch,
+		Object: KindMessageBatch,
 	},
 	{
 		Method: "DELETE", Pattern: "/messages/batches/{id}", Name: messageBatches, Surface: "batches",
-		Object: keychain.ObjectMessageBatch, Deletes: true,
+		Object: KindMessageBatch, Deletes: true,
 	},
 }
 
@@ -182,13 +180,13 @@ func (e *Endpoint) IsContent() bool {
 
 // MakesBatch reports whether the request creates a batch.
 func (e *Endpoint) MakesBatch() bool {
-	return e.Body == JSONBody && (e.Object == keychain.ObjectBatch || e.Object == keychain.ObjectMessageBatch)
+	return e.Body == JSONBody && (e.Object == KindBatch || e.Object == KindMessageBatch)
 }
 
 // Description returns the endpoint that describes a batch.
-func Description(o *keychain.Object) *Endpoint {
+func Description(o *Resource) *Endpoint {
 	path := "/batches/" + o.ID
-	if o.Kind == keychain.ObjectMessageBatch {
+	if o.Kind == KindMessageBatch {
 		path = "/messages" + path
 	}
 	e, _, _ := Find(http.MethodGet, path)
@@ -197,8 +195,8 @@ func Description(o *keychain.Object) *Endpoint {
 
 // Content returns the endpoint for the results of a batch that has ended, and the id in its path. It returns nil if the
 // batch has no results.
-func Content(o *keychain.Object, batch []byte) (e *Endpoint, id string) {
-	if o.Kind == keychain.ObjectMessageBatch {
+func Content(o *Resource, batch []byte) (e *Endpoint, id string) {
+	if o.Kind == KindMessageBatch {
 		e, id, _ = Find(http.MethodGet, "/messages/batches/"+o.ID+"/results")
 		return e, id
 	}

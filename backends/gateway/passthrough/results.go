@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
@@ -19,14 +18,14 @@ import (
 type Results struct {
 	lines
 	catalog *catalog.Catalog
-	batch   *keychain.Object
+	batch   *Resource
 	now     time.Time
 	rows    map[string]*spending.Record
 }
 
 // NewResults returns an empty sum for a batch. grow is called before more memory is used, with the size that is needed
 // in all.
-func NewResults(cat *catalog.Catalog, o *keychain.Object, now time.Time, grow func(size int64) error) *Results {
+func NewResults(cat *catalog.Catalog, o *Resource, now time.Time, grow func(size int64) error) *Results {
 	r := &Results{catalog: cat, batch: o, now: now, rows: make(map[string]*spending.Record)}
 	r.grow, r.line = grow, r.add
 	return r

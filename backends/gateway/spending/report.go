@@ -299,8 +299,7 @@ func (s *sums) report() UsageSums {
 		SuccessRate:    ratio(s[sumSucceeded], s[sumSucceeded]+s[sumFailed], 1),
 		FailedAttempts: s[sumFailedAttempts],
 		InputTokens:    s[sumInput], CachedTokens: s[sumCached], OutputTokens: s[sumOutput], ReasoningTokens: s[sumReasoning],
-		TotalTokens: s[sumInput] + s[sumOutput],
-		CostUSD:     MicroUSD(s[sumCost]), UnpricedRequests: s[sumUnpriced],
+		TotalTokens: s[sumInput] + s[sumOutput], CostUSD: MicroUSD(s[sumCost]), UnpricedRequests: s[sumUnpriced],
 		LatencyMSAvg:    ratio(s[sumLatency], s[sumRequests], 1000),
 		FirstTokenMSAvg: ratio(s[sumFirstToken], s[sumFirstTokens], 1000),
 	}

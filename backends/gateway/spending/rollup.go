@@ -97,8 +97,7 @@ const (
 
 var sumColumns = [numberOfSums]string{
 	"requests", "succeeded", "failed", "cancelled", "failed_attempts", "input_tokens", "cached_tokens", "output_tokens",
-	"reasoning_tokens",
-	"cost_micro_usd", "unpriced", "latency_us", "first_token_us", "first_tokens", "written_tokens",
+	"reasoning_tokens", "cost_micro_usd", "unpriced", "latency_us", "first_token_us", "first_tokens", "written_tokens",
 }
 
 // sumsRow is a row of a table of sums.

@@ -103,12 +103,7 @@ func (e *Endpoint) Reads() bool { return e.route.reads }
 
 // Serve answers a request of an owner. Errors are *apierror.Error and those of the database.
 func (s *Service) Serve(
-	w http.ResponseWriter,
-	r *http.Request,
-	e *Endpoint,
-	owner string,
-	o *Options,
-	body []byte,
+	w http.ResponseWriter, r *http.Request, e *Endpoint, owner string, o *Options, body []byte,
 ) error {
 	c := &call{service: s, options: o, owner: owner, id: e.id, item: e.item, query: r.URL.Query(), body: body, w: w}
 	if len(body) > 0 {

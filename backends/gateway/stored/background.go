@@ -190,9 +190,7 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 	defer func() {
 		if v := recover(); v != nil {
 			r.turn.service.logger.Error(
-				"an answer in the background panicked",
-				zap.Any("panic", v),
-				zap.ByteString("stack", debug.Stack()),
+				"an answer in the background panicked", zap.Any("panic", v), zap.ByteString("stack", debug.Stack()),
 			)
 			err = errBroken
 		}

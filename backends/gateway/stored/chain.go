@@ -34,8 +34,7 @@ func (e *chainError) apiError(id string) error {
 		refusal.Message = fmt.Sprintf("the response %s is %s and cannot be continued", hub.Shown(id), e.unfinished)
 	default:
 		refusal.Message = fmt.Sprintf(
-			"a response before %s in its chain was deleted: send the full input instead",
-			hub.Shown(id),
+			"a response before %s in its chain was deleted: send the full input instead", hub.Shown(id),
 		)
 	}
 	return refusal
@@ -73,14 +72,10 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	var found []link
 	err = s.read(ctx, func(c store.Conn) (err error) {
 		found, err = store.List(
-			c,
-			scanLink,
+			c, scanLink,
 			walk+`SELECT r.id, r.depth, r.size, r.status FROM gateway_responses AS r JOIN chain ON r.id = chain.id
 			WHERE r.expires_at > ? ORDER BY r.depth`,
-			id,
-			owner,
-			owner,
-			schema.Micros(s.now()),
+			id, owner, owner, schema.Micros(s.now()),
 		)
 		return err
 	})
@@ -155,8 +150,7 @@ func (s *Service) responsesWith(ctx context.Context, owner string, ids []string)
 		var found []response
 		err := s.read(ctx, func(c store.Conn) (err error) {
 			found, err = store.List(
-				c,
-				scanResponse,
+				c, scanResponse,
 				selectResponses+`id IN (SELECT response FROM gateway_response_items WHERE id IN (`+marks+`)) AND expires_at > ?`,
 				append(part, schema.Micros(s.now()))...)
 			return err

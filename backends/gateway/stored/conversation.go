@@ -27,11 +27,8 @@ type conversation struct {
 // conversationFull returns the error for a conversation without room for more items.
 func conversationFull(id string, items int) error {
 	e := apierror.New(
-		http.StatusBadRequest,
-		"conversation_full",
-		"the conversation %s would have more than %d items: delete some, or begin a new one",
-		hub.Shown(id),
-		items,
+		http.StatusBadRequest, "conversation_full",
+		"the conversation %s would have more than %d items: delete some, or begin a new one", hub.Shown(id), items,
 	)
 	e.NoRetry = true
 	return e.With("conversation")
@@ -76,11 +73,7 @@ func tooMany() error {
 // createConversation creates a conversation with items. The error has status 400 if the owner has maxConversations, or
 // no room.
 func (s *Service) createConversation(
-	ctx context.Context,
-	owner string,
-	o *Options,
-	metadata json.RawMessage,
-	items []json.RawMessage,
+	ctx context.Context, owner string, o *Options, metadata json.RawMessage, items []json.RawMessage,
 ) (*conversation, error) {
 	now := s.now()
 	v := &conversation{ID: wire.NewID("conv_"), Object: "conversation", CreatedAt: now.Unix(), Metadata: metadata}
@@ -106,11 +99,7 @@ func (s *Service) createConversation(
 		}
 		if _, err := c.Exec(
 			`INSERT INTO gateway_conversations (id, owner, sealed, places, created_at, expires_at) VALUES (?, ?, ?, 0, ?, ?)`,
-			v.ID,
-			owner,
-			sealed,
-			schema.Micros(now),
-			expires,
+			v.ID, owner, sealed, schema.Micros(now), expires,
 		); err != nil {
 			return err
 		}
@@ -151,11 +140,8 @@ func (s *Service) describe(ctx context.Context, owner, id string, o *Options, me
 		return err
 	}
 	return s.changeConversation(
-		ctx,
-		owner,
-		id,
-		`UPDATE gateway_conversations SET sealed = ?, expires_at = ? WHERE id = ? AND owner = ? AND expires_at > ?`,
-		sealed,
+		ctx, owner, id,
+		`UPDATE gateway_conversations SET sealed = ?, expires_at = ? WHERE id = ? AND owner = ? AND expires_at > ?`, sealed,
 		s.expires(o),
 	)
 }
@@ -163,10 +149,7 @@ func (s *Service) describe(ctx context.Context, owner, id string, o *Options, me
 // deleteConversation deletes a conversation with its items. Responses that continued it are kept.
 func (s *Service) deleteConversation(ctx context.Context, owner, id string) error {
 	err := s.changeConversation(
-		ctx,
-		owner,
-		id,
-		`DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`,
+		ctx, owner, id, `DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`,
 	)
 	s.freed(owner)
 	return err

@@ -47,9 +47,7 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 
 // itemsThere returns which of the items' ids a conversation already has.
 func (s *Service) itemsThere(
-	ctx context.Context,
-	conversation string,
-	items []json.RawMessage,
+	ctx context.Context, conversation string, items []json.RawMessage,
 ) (map[string]bool, error) {
 	there := make(map[string]bool, len(items))
 	var rows []string
@@ -77,12 +75,8 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 	}
 	var places int64
 	err := c.Row(
-		`SELECT places FROM gateway_conversations WHERE id = ? AND owner = ?`+c.Lock(),
-		conversation,
-		owner,
-	).Scan(
-		&places,
-	)
+		`SELECT places FROM gateway_conversations WHERE id = ? AND owner = ?`+c.Lock(), conversation, owner,
+	).Scan(&places)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -94,30 +88,20 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 		if _, err := c.Exec(
 			`INSERT INTO gateway_conversation_items (id, conversation, place, sealed, size) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET place = excluded.place, sealed = excluded.sealed, size = excluded.size`,
-			itemRow(conversation, items[i].id),
-			conversation,
-			places,
-			items[i].sealed,
-			items[i].size,
+			itemRow(conversation, items[i].id), conversation, places, items[i].sealed, items[i].size,
 		); err != nil {
 			return err
 		}
 	}
 	_, err = c.Exec(
-		`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`,
-		places,
-		expires,
-		conversation,
+		`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`, places, expires, conversation,
 	)
 	return err
 }
 
 // addItems adds a client's items to a conversation and returns them with their ids.
 func (s *Service) addItems(
-	ctx context.Context,
-	owner, id string,
-	o *Options,
-	items []json.RawMessage,
+	ctx context.Context, owner, id string, o *Options, items []json.RawMessage,
 ) ([]listed, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
@@ -187,10 +171,7 @@ func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]li
 	var rows []sealedItem
 	err := s.read(ctx, func(c store.Conn) (err error) {
 		var size int64
-		if err := c.Row(
-			`SELECT coalesce(sum(size), 0) FROM gateway_conversation_items WHERE conversation = ?`,
-			id,
-		).Scan(
+		if err := c.Row(`SELECT coalesce(sum(size), 0) FROM gateway_conversation_items WHERE conversation = ?`, id).Scan(
 			&size,
 		); err != nil {
 			return err
@@ -222,12 +203,8 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			err = sql.ErrNoRows
 			if storable(p.after) {
 				err = c.Row(
-					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`,
-					itemRow(id, p.after),
-					id,
-				).Scan(
-					&at,
-				)
+					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id,
+				).Scan(&at)
 			}
 			if errors.Is(err, sql.ErrNoRows) {
 				return invalid("after", "names no item of the conversation: %s", hub.Shown(p.after))
@@ -237,12 +214,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			}
 		}
 		rows, err = store.List(
-			c,
-			scanItem,
-			selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`,
-			id,
-			at,
-			p.limit+1,
+			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, at, p.limit+1,
 		)
 		return err
 	})

@@ -115,13 +115,7 @@ func (b *eventBatch) insert(c store.Conn) error {
 	}
 	_, err := c.Exec(
 		`INSERT INTO gateway_response_events (id, response, last, sealed, expires_at, owner, size) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		b.row,
-		b.response,
-		b.last,
-		b.sealed,
-		b.expires,
-		b.owner,
-		b.size,
+		b.row, b.response, b.last, b.sealed, b.expires, b.owner, b.size,
 	)
 	return err
 }
@@ -172,11 +166,7 @@ func (l *eventLog) flush(ctx context.Context, t *Turn) error {
 	}
 	err = t.service.db.Write(ctx, func(c store.Conn) error {
 		var one int
-		if err := c.Row(
-			`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(),
-			t.ID,
-			t.service.node,
-		).Scan(
+		if err := c.Row(`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(), t.ID, t.service.node).Scan(
 			&one,
 		); err != nil {
 			return err

@@ -164,10 +164,8 @@ func (f *follower) rows(ctx context.Context) (rows []eventBatch, err error) {
 		rows, err = store.List(
 			c,
 			func(row store.Row) (b eventBatch, err error) { return b, row.Scan(&b.row, &b.last, &b.sealed) },
-			`SELECT id, last, sealed FROM gateway_response_events WHERE response = ? AND last > ? ORDER BY last LIMIT ?`,
-			f.id,
-			f.after,
-			followRows,
+			`SELECT id, last, sealed FROM gateway_response_events WHERE response = ? AND last > ? ORDER BY last LIMIT ?`, f.id,
+			f.after, followRows,
 		)
 		return err
 	})

@@ -257,10 +257,7 @@ func sizes(items []sealedItem) (total int64) {
 // tooLarge returns an error with status 413.
 func tooLarge(what string, size int64) *apierror.Error {
 	e := apierror.New(
-		http.StatusRequestEntityTooLarge,
-		"request_too_large",
-		"%s is larger than the %d bytes that can be of one",
-		what,
+		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", what,
 		size,
 	)
 	e.NoRetry = true
@@ -270,10 +267,7 @@ func tooLarge(what string, size int64) *apierror.Error {
 // notFound returns the error with status 404 for an object that the owner does not have.
 func notFound(what, id string) *apierror.Error {
 	e := apierror.New(
-		http.StatusNotFound,
-		"not_found",
-		"there is no %s %s: it was deleted, its time is over, or it is not yours",
-		what,
+		http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, its time is over, or it is not yours", what,
 		hub.Shown(id),
 	)
 	e.NoRetry = true

@@ -29,9 +29,7 @@ func (r *run) begin() error {
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
 		n, err = c.Exec(
 			`UPDATE gateway_responses SET status = 'in_progress', leased_until = ? WHERE id = ? AND runner = ? AND status = 'queued'`,
-			s.leasedUntil(),
-			t.ID,
-			s.node,
+			s.leasedUntil(), t.ID, s.node,
 		)
 		return err
 	})

@@ -179,9 +179,7 @@ func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error 
 		if last != nil {
 			var err error
 			if events, err = t.log.seal(
-				ctx,
-				t,
-				t.log.numbered(last.name, replaceAt(last.data, last.object, object)),
+				ctx, t, t.log.numbered(last.name, replaceAt(last.data, last.object, object)),
 			); err != nil {
 				return err
 			}

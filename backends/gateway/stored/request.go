@@ -102,8 +102,7 @@ func (q *request) check() error {
 	switch {
 	case q.previous != "" && q.conversation != "":
 		return invalid(
-			"previous_response_id",
-			"and conversation exclude each other: a conversation has all that came earlier",
+			"previous_response_id", "and conversation exclude each other: a conversation has all that came earlier",
 		)
 	case q.background && !q.store:
 		return invalid("background", "needs store: the answer could not be fetched else")
@@ -212,8 +211,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	}
 	if size := sizeOf(history); size > 0 && size+int64(len(body)) > maxHistory {
 		e := apierror.New(
-			http.StatusRequestEntityTooLarge,
-			"request_too_large",
+			http.StatusRequestEntityTooLarge, "request_too_large",
 			"the request is larger than 32 MB with what it continues: begin anew",
 		)
 		e.NoRetry = true
@@ -264,10 +262,8 @@ func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error)
 	t.depth = len(links) + 1
 	if t.stores && t.depth > t.options.Depth {
 		return nil, invalid(
-			"previous_response_id",
-			"%s ends a chain of %d responses, and there can be no longer one: begin anew",
-			hub.Shown(t.previous),
-			len(links),
+			"previous_response_id", "%s ends a chain of %d responses, and there can be no longer one: begin anew",
+			hub.Shown(t.previous), len(links),
 		)
 	}
 	soon := t.service.now().Add(t.options.Retention - renewAfter(t.options.Retention))

@@ -92,8 +92,7 @@ func (r *response) object() []byte {
 	members := []member{{"status", `"` + r.status + `"`}}
 	if r.status == statusFailed { // the process was lost, so the sealed text does not have the error
 		members = append(
-			members,
-			member{
+			members, member{
 				"error",
 				failure("server_error", "the process that worked on this response ended before it was done: ask again"),
 			},
@@ -141,10 +140,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	var n int64
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
 		n, err = c.Exec(
-			`DELETE FROM gateway_responses WHERE id = ? AND owner = ? AND expires_at > ?`,
-			id,
-			owner,
-			schema.Micros(s.now()),
+			`DELETE FROM gateway_responses WHERE id = ? AND owner = ? AND expires_at > ?`, id, owner, schema.Micros(s.now()),
 		)
 		return err
 	})
@@ -221,12 +217,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 			n, err := c.Exec(
 				`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
 				WHERE id = ? AND runner = ?`,
-				status,
-				sealed,
-				len(text),
-				expires,
-				t.ID,
-				s.node,
+				status, sealed, len(text), expires, t.ID, s.node,
 			)
 			if err != nil {
 				return err
@@ -246,11 +237,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		if t.renews {
 			if _, err := c.Exec(
 				walk+`UPDATE gateway_responses SET expires_at = ? WHERE expires_at < ? AND id IN (SELECT id FROM chain)`,
-				t.previous,
-				t.owner,
-				t.owner,
-				expires,
-				expires,
+				t.previous, t.owner, t.owner, expires, expires,
 			); err != nil {
 				return err
 			}
@@ -268,19 +255,8 @@ func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int
 	_, err := c.Exec(
 		`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t.ID,
-		t.owner,
-		schema.Nullable(t.previous),
-		t.depth,
-		status,
-		schema.Flag(t.Background),
-		schema.Flag(t.log != nil),
-		runner,
-		leased,
-		sealed,
-		size,
-		schema.Micros(t.service.now()),
-		expires,
+		t.ID, t.owner, schema.Nullable(t.previous), t.depth, status, schema.Flag(t.Background), schema.Flag(t.log != nil),
+		runner, leased, sealed, size, schema.Micros(t.service.now()), expires,
 	)
 	return err
 }
@@ -304,8 +280,7 @@ func (t *Turn) indexItems(c store.Conn, object []byte) (err error) {
 		if id := item.Get("id").Str; storable(id) {
 			_, err = c.Exec(
 				`INSERT INTO gateway_response_items (id, response) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET response = excluded.response`,
-				t.owner+"/"+id,
-				t.ID,
+				t.owner+"/"+id, t.ID,
 			)
 		}
 		return err == nil

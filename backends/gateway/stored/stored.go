@@ -95,9 +95,7 @@ type Service struct {
 // New creates a service. It does nothing until it is used. observe is called after each run of a job; see jobs.Options.
 // The caller must close the service.
 func New(
-	db *store.DB,
-	ring keyring.Keyring,
-	logger *zap.Logger,
+	db *store.DB, ring keyring.Keyring, logger *zap.Logger,
 	observe func(job, outcome string, done int),
 	now func() time.Time,
 ) *Service {

@@ -78,15 +78,8 @@ type key struct {
 
 func (k *key) compare(o *key) int {
 	return cmp.Or(
-		cmp.Compare(
-			k.unit,
-			o.unit,
-		),
-		strings.Compare(string(k.kind), string(o.kind)),
-		cmp.Compare(k.slot, o.slot),
-		strings.Compare(k.team, o.team),
-		strings.Compare(k.provider, o.provider),
-		strings.Compare(k.model, o.model),
+		cmp.Compare(k.unit, o.unit), strings.Compare(string(k.kind), string(o.kind)), cmp.Compare(k.slot, o.slot),
+		strings.Compare(k.team, o.team), strings.Compare(k.provider, o.provider), strings.Compare(k.model, o.model),
 		cmp.Compare(k.bucket, o.bucket),
 	)
 }

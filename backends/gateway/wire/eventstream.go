@@ -134,8 +134,7 @@ func (e *EventStream) decode() (ok bool, err error) {
 	case "error":
 		name = "error"
 		message.Payload = jsontext.AppendQuoted([]byte(`{"code":`), header(&message, ":error-code"))
-		message.Payload = append(message.Payload, `,"message":`...)
-		message.Payload = append(jsontext.AppendQuoted(message.Payload, header(&message, ":error-message")), '}')
+		message.Payload = append(jsontext.AppendMember(message.Payload, `,"message":`, header(&message, ":error-message")), '}')
 	}
 	OneLine(message.Payload)
 	e.out = append(append(e.out[:0], "event: "...), name...)

@@ -1,5 +1,5 @@
-// Package blocks gathers the steps of an answer in content blocks, for the formats whose answers consist of blocks of
-// text, reasoning and tool calls, one after the other.
+// Package blocks is about content blocks. For the formats whose messages consist of blocks of text, reasoning and tool
+// calls, it gathers the steps of an answer in blocks, and writes the turns of a request for an upstream.
 package blocks
 
 import (

@@ -173,8 +173,7 @@ func appendResults(out, results []hub.Message, more bool) []hub.Message {
 			continue
 		}
 		out = append(out, hub.Message{
-			Role: hub.ToolResult, CallID: call.ID,
-			Parts: []hub.Part{{Kind: hub.PartText, Text: noResult}},
+			Role: hub.ToolResult, CallID: call.ID, Parts: []hub.Part{{Kind: hub.PartText, Text: noResult}},
 		})
 	}
 	return out

@@ -45,8 +45,8 @@ func ErrorCode(e *apierror.Error) string {
 // Error returns the body of an error in chat completions and Responses.
 func Error(e *apierror.Error) []byte {
 	body := jsontext.AppendQuoted([]byte(`{"error":{"message":`), e.Message)
-	body = jsontext.AppendQuoted(append(body, `,"type":`...), ErrorType(e))
-	body = jsontext.AppendQuoted(append(body, `,"code":`...), ErrorCode(e))
+	body = jsontext.AppendMember(body, `,"type":`, ErrorType(e))
+	body = jsontext.AppendMember(body, `,"code":`, ErrorCode(e))
 	body = append(body, `,"param":`...)
 	if e.Param == "" {
 		body = append(body, "null"...)
@@ -65,11 +65,11 @@ func appendAttempts(dst []byte, attempts []apierror.Attempt) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendQuoted(append(dst, `{"provider":`...), a.Provider)
-		dst = jsontext.AppendQuoted(append(dst, `,"model":`...), a.Model)
+		dst = jsontext.AppendMember(dst, `{"provider":`, a.Provider)
+		dst = jsontext.AppendMember(dst, `,"model":`, a.Model)
 		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(a.Status), 10)
-		dst = jsontext.AppendQuoted(append(dst, `,"code":`...), a.Code)
-		dst = jsontext.AppendQuoted(append(dst, `,"message":`...), a.Message)
+		dst = jsontext.AppendMember(dst, `,"code":`, a.Code)
+		dst = jsontext.AppendMember(dst, `,"message":`, a.Message)
 		dst = strconv.AppendInt(append(dst, `,"latency_ms":`...), a.LatencyMS, 10)
 		dst = append(dst, '}')
 	}

@@ -22,12 +22,6 @@ func (Format) Facts() *hub.Facts { return &facts }
 // Parse parses a request for a chat upstream.
 func (Format) Parse(body []byte) (*native.Request, error) { return native.Parse(body) }
 
-// Read parses a client's request into the common form.
-func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
-
-// Write returns a request for an upstream.
-func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
-
 // URL returns the address at which a provider is asked.
 func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	if needs&wire.NeedPrefill != 0 {
@@ -50,9 +44,6 @@ func (Format) NewReader(p *catalog.Provider) hub.Reader {
 	}
 	return NewReader(state, p.Shape.ThinkTags)
 }
-
-// NewWriter returns a writer of the answer for a client.
-func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
 
 // TierEffort returns an empty string: in chat the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }

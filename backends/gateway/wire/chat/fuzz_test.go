@@ -99,7 +99,7 @@ func FuzzReader(f *testing.F) {
 		state, tags := forms[options%3], options&4 != 0
 		request := &hub.Request{Model: "m", IncludeUsage: true, Tools: []hub.Tool{{Name: "patch", Own: "patch", Kind: hub.ToolCustom}}}
 		request.Answer = hub.Answer{Reasoning: true, Logprobs: true}
-		r, w := NewReader(state, tags), NewWriter(request, hub.Reply{})
+		r, w := NewReader(state, tags), Format{}.NewWriter(request, hub.Reply{})
 		p := &promises{t: t, ids: make(map[string]bool)}
 		take := func(step hub.Step, err error) bool {
 			if err != nil && (len(step.Deltas) > 0 || step.Done || step.Proof) {
@@ -132,7 +132,7 @@ func FuzzReader(f *testing.F) {
 		if whole.check(deltas); !whole.ended {
 			t.Fatal("a whole answer has no end")
 		}
-		if body, err := NewWriter(request, hub.Reply{}).Whole(deltas); err != nil || !json.Valid(body) {
+		if body, err := (Format{}).NewWriter(request, hub.Reply{}).Whole(deltas); err != nil || !json.Valid(body) {
 			t.Fatalf("%v: %s", err, body)
 		}
 	})
@@ -153,7 +153,7 @@ func FuzzRead(f *testing.F) {
 	same.Model.MaxOutput = 0
 	same.Model.ReasoningEfforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		r, err := Read(in, hub.ReadOptions{})
+		r, err := Format{}.Read(in, hub.ReadOptions{})
 		if err != nil {
 			if e, ok := apierror.From(err); !ok || e.Status != 400 || e.Code == "" {
 				t.Fatalf("error %v", err)
@@ -161,16 +161,16 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, to := range targets {
-			written, err := Write(r, to)
+			written, err := Format{}.Write(r, to)
 			if err == nil && wire.CheckObject(written.Body) != nil {
 				t.Fatalf("%s: %v: %s", to.Provider.Code, wire.CheckObject(written.Body), written.Body)
 			}
 		}
-		written, err := Write(r, same)
+		written, err := Format{}.Write(r, same)
 		if err != nil {
 			return // nothing is left of it
 		}
-		again, err := Read(written.Body, hub.ReadOptions{})
+		again, err := Format{}.Read(written.Body, hub.ReadOptions{})
 		if err != nil {
 			t.Fatalf("%v: %s", err, written.Body)
 		}

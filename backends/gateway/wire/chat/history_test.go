@@ -15,7 +15,7 @@ const askWeather = `{"model":"m","messages":[{"role":"user","content":"x"},`
 // in the call and in its result.
 func TestIllegalIDs(t *testing.T) {
 	t.Parallel()
-	r, err := Read([]byte(askWeather+`{"role":"assistant","tool_calls":[{"id":"functions.weather:0","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"b-1_","type":"function","function":{"name":"weather","arguments":"{}"}}]},
+	r, err := Format{}.Read([]byte(askWeather+`{"role":"assistant","tool_calls":[{"id":"functions.weather:0","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"b-1_","type":"function","function":{"name":"weather","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"b-1_","content":"r"},{"role":"tool","tool_call_id":"functions.weather:0","content":"r"}]}`), hub.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestIllegalIDs(t *testing.T) {
 // TestOrphanIsNamed as the client knows it.
 func TestOrphanIsNamed(t *testing.T) {
 	t.Parallel()
-	_, err := Read([]byte(askWeather+`{"role":"tool","tool_call_id":"functions.weather:0","content":"r"}]}`), hub.ReadOptions{})
+	_, err := Format{}.Read([]byte(askWeather+`{"role":"tool","tool_call_id":"functions.weather:0","content":"r"}]}`), hub.ReadOptions{})
 	if e, ok := apierror.From(err); !ok || e.Status != 400 || !strings.Contains(e.Message, "functions.weather:0") || e.Param != "messages[1].tool_call_id" {
 		t.Errorf("error %v", err)
 	}
@@ -61,7 +61,7 @@ func TestGaps(t *testing.T) {
 	} {
 		t.Run(c.name+" "+c.provider, func(t *testing.T) {
 			t.Parallel()
-			r, err := Read([]byte(askWeather+c.messages+`]}`), hub.ReadOptions{})
+			r, err := Format{}.Read([]byte(askWeather+c.messages+`]}`), hub.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestCutStopList(t *testing.T) {
 			r := &hub.Request{Format: format, Messages: []hub.Message{user("a")}, Stop: []string{"a", "b", "c", "d", "e"}}
 			to := target("groq", nil)
 			to.Drop = slices.Concat(to.Drop, drop)
-			written, err := Write(r, to)
+			written, err := Format{}.Write(r, to)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,6 @@ const keepAlive = ": keep-alive\n\n"
 // AppendFailure appends the end of a chat stream that broke: an error object, and neither [DONE] nor a finish_reason,
 // so that clients raise the error (specification 12.4).
 func AppendFailure(dst []byte, f hub.Failure) []byte {
-	dst = append(dst, `data: {"error":{"message":`...)
-	dst = jsontext.AppendQuoted(dst, f.Message)
+	dst = jsontext.AppendMember(dst, `data: {"error":{"message":`, f.Message)
 	return append(dst, `,"type":"api_error","code":"upstream_stream_error","param":null}}`+"\n\n"...)
 }

@@ -13,7 +13,7 @@ import (
 
 // Read parses a chat completions request, for candidates that need more changes than native.Request.Shape makes.
 // Unknown members of the top level stay in Params for the upstream to judge, unless they are wire.Foreign.
-func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestRequest(t *testing.T) {
 	for _, g := range goldens(t, "request") {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
-			r, err := Read([]byte(g.sections["in"]), hub.ReadOptions{})
+			r, err := Format{}.Read([]byte(g.sections["in"]), hub.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestRequest(t *testing.T) {
 				if kind == "plain" {
 					change = plain
 				}
-				written, err := Write(r, target(provider, change))
+				written, err := Format{}.Write(r, target(provider, change))
 				if err != nil {
 					g.check(t, name, err.Error())
 					continue
@@ -103,7 +103,7 @@ func clone(r *hub.Request) *hub.Request {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r, err := Read([]byte(`{"model":"m","max_tokens":7,"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false},
+	r, err := Format{}.Read([]byte(`{"model":"m","max_tokens":7,"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false},
 		"messages":[
 			{"role":"developer","content":"d"},
 			{"role":"user","name":"Ann","content":["a",{"type":"text","text":""},{"type":"image_url","image_url":{"url":"https://x/y.png","detail":"low"},"cache_control":{"type":"ephemeral"}},
@@ -200,7 +200,7 @@ func TestReadEffort(t *testing.T) {
 		`"reasoning":{"effort":"huge"}`:                                                "",
 		`"reasoning":[]`:                                                               "",
 	} {
-		r, err := Read([]byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"x":1,`+members+`}`), hub.ReadOptions{})
+		r, err := Format{}.Read([]byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"x":1,`+members+`}`), hub.ReadOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", members, err)
 		}
@@ -215,7 +215,7 @@ func TestReadEffort(t *testing.T) {
 func TestReadMarks(t *testing.T) {
 	t.Parallel()
 	const mark, own = `{"type":"ephemeral"}`, `{"type":"ephemeral","ttl":"1h"}`
-	r, err := Read([]byte(`{"model":"m","messages":[{"cache_control":`+mark+`,"role":"system","content":"a"},
+	r, err := Format{}.Read([]byte(`{"model":"m","messages":[{"cache_control":`+mark+`,"role":"system","content":"a"},
 		{"role":"user","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}],"cache_control":`+mark+`},
 		{"role":"assistant","content":[{"type":"text","text":"d","cache_control":`+own+`}],"cache_control":`+mark+`},
 		{"role":"user","content":"e","cache_control":null}]}`), hub.ReadOptions{})
@@ -243,7 +243,7 @@ func TestReadChoices(t *testing.T) {
 		`null`: {}, `"auto"`: {Mode: "auto"}, `"none"`: {Mode: "none"}, `"required"`: {Mode: "required"}, `"any"`: {Mode: "required"},
 		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"g"}}]}}`: {Mode: "required"},
 	} {
-		r, err := Read([]byte(`{"model":"m","tool_choice":`+choice+`,"messages":[{"role":"user","content":"x"}],`+tools+`}`), hub.ReadOptions{})
+		r, err := Format{}.Read([]byte(`{"model":"m","tool_choice":`+choice+`,"messages":[{"role":"user","content":"x"}],`+tools+`}`), hub.ReadOptions{})
 		if err != nil || r.Choice != want {
 			t.Errorf("%s: %+v, %v", choice, r, err)
 			continue
@@ -252,7 +252,7 @@ func TestReadChoices(t *testing.T) {
 			t.Errorf("%s: %d tools", choice, n)
 		}
 	}
-	r, err := Read([]byte(`{"model":"m","tool_choice":"auto","messages":[{"role":"user","content":"x"}]}`), hub.ReadOptions{})
+	r, err := Format{}.Read([]byte(`{"model":"m","tool_choice":"auto","messages":[{"role":"user","content":"x"}]}`), hub.ReadOptions{})
 	if err != nil || r.Choice.Mode != "" {
 		t.Errorf("a choice without tools: %+v, %v", r, err)
 	}
@@ -336,7 +336,7 @@ func TestReadRefuses(t *testing.T) {
 		with(`"response_format":{"type":"json_schema"}`): "invalid_value response_format.json_schema",
 		with(`"response_format":{"type":"json_schema","json_schema":{"schema":1}}`): "invalid_value response_format.json_schema.schema",
 	} {
-		_, err := Read([]byte(body), hub.ReadOptions{})
+		_, err := Format{}.Read([]byte(body), hub.ReadOptions{})
 		e, ok := apierror.From(err)
 		if !ok || e.Status != 400 || e.Code+" "+e.Param != want || (e.Param != "" && !strings.Contains(e.Message, e.Param)) {
 			t.Errorf("%s: %+v, want %s", body, err, want)
@@ -346,7 +346,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestReadMasks(t *testing.T) {
 	t.Parallel()
-	_, err := Read([]byte(`{"model":"m","messages":[{"role":"sk-12345678901234567890`+strings.Repeat("x", 500)+`"}]}`), hub.ReadOptions{})
+	_, err := Format{}.Read([]byte(`{"model":"m","messages":[{"role":"sk-12345678901234567890`+strings.Repeat("x", 500)+`"}]}`), hub.ReadOptions{})
 	if e, ok := apierror.From(err); !ok || strings.Contains(e.Message, "sk-1") || len(e.Message) > 300 {
 		t.Errorf("got %v", err)
 	}

@@ -71,8 +71,7 @@ func (w *body) hollow(m *hub.Message) bool {
 // message writes a message. current reports whether it belongs to the turn that the model is to continue, and last
 // whether it is the last one.
 func (w *body) message(m *hub.Message, current, last bool) error {
-	w.dst = append(w.dst, `{"role":"`...)
-	w.dst = append(append(w.dst, w.role(m.Role)...), '"')
+	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, w.role(m.Role), `"`)
 	if m.Role == hub.ToolResult {
 		w.dst = append(w.dst, `,"tool_call_id":`...)
 		w.dst = w.appendID(w.dst, m.CallID)
@@ -198,8 +197,7 @@ func (w *body) noContent(m *hub.Message) {
 func (w *body) part(p *hub.Part) error {
 	switch p.Kind {
 	case hub.PartText, hub.PartRefusal:
-		w.dst = append(w.dst, `{"type":"text","text":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, p.Text)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"text","text":`, p.Text)
 		if w.cacheMarks && p.Cache != "" {
 			w.dst = append(append(w.dst, `,"cache_control":`...), p.Cache...)
 		}
@@ -207,11 +205,9 @@ func (w *body) part(p *hub.Part) error {
 		if w.shape.DataURLImages && !isData(p.URL) {
 			return errRemoteImage
 		}
-		w.dst = append(w.dst, `{"type":"image_url","image_url":{"url":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, p.URL)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"image_url","image_url":{"url":`, p.URL)
 		if p.Detail != "" {
-			w.dst = append(w.dst, `,"detail":`...)
-			w.dst = jsontext.AppendQuoted(w.dst, p.Detail)
+			w.dst = jsontext.AppendMember(w.dst, `,"detail":`, p.Detail)
 		}
 		w.dst = append(w.dst, '}')
 	case hub.PartFile:
@@ -220,16 +216,12 @@ func (w *body) part(p *hub.Part) error {
 		}
 		w.dst = append(w.dst, `{"type":"file","file":{`...)
 		if p.Detail != "" {
-			w.dst = append(w.dst, `"filename":`...)
-			w.dst = append(jsontext.AppendQuoted(w.dst, p.Detail), ',')
+			w.dst = append(jsontext.AppendMember(w.dst, `"filename":`, p.Detail), ',')
 		}
-		w.dst = append(w.dst, `"file_data":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
+		w.dst = append(jsontext.AppendMember(w.dst, `"file_data":`, p.URL), '}')
 	case hub.PartAudio:
-		w.dst = append(w.dst, `{"type":"input_audio","input_audio":{"data":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, p.Data)
-		w.dst = append(w.dst, `,"format":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, p.Detail), '}')
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"input_audio","input_audio":{"data":`, p.Data)
+		w.dst = append(jsontext.AppendMember(w.dst, `,"format":`, p.Detail), '}')
 	default:
 		if !w.chatClient() || p.Raw == "" {
 			return errOwnPart
@@ -254,8 +246,7 @@ func (w *body) calls(m *hub.Message) {
 		}
 		w.dst = append(w.dst, `{"id":`...)
 		w.dst = w.appendID(w.dst, c.ID)
-		w.dst = append(w.dst, `,"type":"function","function":{"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
+		w.dst = jsontext.AppendMember(w.dst, `,"type":"function","function":{"name":`, c.Name)
 		w.dst = append(w.dst, `,"arguments":`...)
 		if c.Arguments == "" {
 			w.dst = append(w.dst, `"{}"`...)

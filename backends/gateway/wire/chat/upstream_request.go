@@ -12,7 +12,7 @@ import (
 )
 
 // Write returns the chat completions request for one candidate (specification 14.3).
-func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := &body{request: r, target: t, shape: &t.Provider.Shape}
 	w.cacheMarks = slices.ContainsFunc(w.shape.CacheMarks, func(prefix string) bool {
 		return strings.HasPrefix(t.Model.ID, prefix)
@@ -152,8 +152,7 @@ func (w *body) effort() {
 			return // as above
 		}
 		w.name("reasoning")
-		w.dst = append(w.dst, `{"effort":"`...)
-		w.dst = append(append(w.dst, effort...), `"}`...)
+		w.dst = append(append(append(w.dst, `{"effort":"`...), effort...), `"}`...)
 	default:
 		w.name("reasoning_effort")
 		w.dst = jsontext.AppendQuoted(w.dst, string(effort))
@@ -216,11 +215,9 @@ func (w *body) output() error {
 		w.dst = append(w.dst, `{"type":"json_object"}`...)
 		return nil
 	}
-	w.dst = append(w.dst, `{"type":"json_schema","json_schema":{"name":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, o.Name)
+	w.dst = jsontext.AppendMember(w.dst, `{"type":"json_schema","json_schema":{"name":`, o.Name)
 	if o.Description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, o.Description)
+		w.dst = jsontext.AppendMember(w.dst, `,"description":`, o.Description)
 	}
 	if o.Schema != "" {
 		w.dst = append(w.dst, `,"schema":`...)
@@ -278,11 +275,9 @@ func (w *body) tools() error {
 	for i := range tools {
 		tool := &tools[i]
 		w.dst = append(w.dst, separator(i))
-		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, tool.Name)
+		w.dst = jsontext.AppendMember(w.dst, `{"type":"function","function":{"name":`, tool.Name)
 		if tool.Description != "" {
-			w.dst = append(w.dst, `,"description":`...)
-			w.dst = jsontext.AppendQuoted(w.dst, tool.Description)
+			w.dst = jsontext.AppendMember(w.dst, `,"description":`, tool.Description)
 		}
 		if tool.Parameters != "" {
 			w.dst = append(w.dst, `,"parameters":`...)
@@ -306,8 +301,7 @@ func (w *body) choice() {
 	w.name("tool_choice")
 	switch {
 	case choice.Mode == "function":
-		w.dst = append(w.dst, `{"type":"function","function":{"name":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, choice.Name), "}}"...)
+		w.dst = append(jsontext.AppendMember(w.dst, `{"type":"function","function":{"name":`, choice.Name), "}}"...)
 	case choice.Mode == "required" && w.shape.ToolChoiceRequired != "":
 		w.dst = jsontext.AppendQuoted(w.dst, w.shape.ToolChoiceRequired)
 	default:

@@ -21,7 +21,7 @@ func user(text string) hub.Message {
 
 func write(t *testing.T, r *hub.Request, to *hub.Target) gjson.Result {
 	t.Helper()
-	written, err := Write(r, to)
+	written, err := Format{}.Write(r, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestDroppedParameters(t *testing.T) {
 	}
 	to := target("mistral", nil)
 	to.Drop = append(slices.Clone(to.Drop), "reasoning_effort", "stop", "strict", "tool_choice", "response_format")
-	written, err := Write(r, to)
+	written, err := Format{}.Write(r, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestWriteErrors(t *testing.T) {
 		{"openai", part(hub.Part{Kind: hub.PartOther, Raw: `{}`}), errOwnPart},
 		{"openai", part(hub.Part{Kind: hub.PartText}), errNoMessages},
 	} {
-		if _, err := Write(c.r, target(c.provider, nil)); !errors.Is(err, c.want) {
+		if _, err := (Format{}).Write(c.r, target(c.provider, nil)); !errors.Is(err, c.want) {
 			t.Errorf("%+v gave %v, want %v", c.r.Messages, err, c.want)
 		}
 	}
@@ -231,7 +231,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(body, hub.ReadOptions{}); err != nil {
+		if _, err := (Format{}).Read(body, hub.ReadOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -239,7 +239,7 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkWrite(b *testing.B) {
 	body := largeRequest()
-	r, err := Read(body, hub.ReadOptions{})
+	r, err := Format{}.Read(body, hub.ReadOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Write(r, to); err != nil {
+				if _, err := (Format{}).Write(r, to); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 
 // NewWriter returns a writer of an answer for a chat client. Reasoning state is passed on only if the chat format has
 // an extension for it (specification 11.3). Other state is remembered, see hub.Recall.
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: remembrance{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
 	w.tail = "}\n\n"
@@ -37,14 +37,10 @@ type writer struct {
 
 // frame appends the members of an answer up to the list of choices.
 func (w *writer) frame(dst []byte, object string) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = jsontext.AppendQuoted(dst, w.id)
-	dst = append(dst, `,"object":"`...)
-	dst = append(dst, object...)
-	dst = append(dst, `","created":`...)
+	dst = jsontext.AppendMember(dst, `{"id":`, w.id)
+	dst = jsontext.AppendAll(dst, `,"object":"`, object, `","created":`)
 	dst = strconv.AppendInt(dst, w.reply.Created.Unix(), 10)
-	dst = append(dst, `,"model":`...)
-	dst = jsontext.AppendQuoted(dst, w.request.Model)
+	dst = jsontext.AppendMember(dst, `,"model":`, w.request.Model)
 	return append(dst, `,"choices":[`...)
 }
 
@@ -91,8 +87,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 		}
 		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(d.Call), 10)
-		dst = append(dst, `,"function":{"arguments":"`...)
-		dst = append(dst, d.Text...)
+		dst = append(append(dst, `,"function":{"arguments":"`...), d.Text...)
 		return w.shut(append(dst, `"}}]`...))
 	case hub.DeltaState:
 		return w.state(dst, &d.State)
@@ -109,8 +104,8 @@ func (w *writer) showsReasoning() bool {
 // member writes a chunk whose delta has one member with a text.
 func (w *writer) member(dst []byte, name string, text []byte) []byte {
 	dst = append(w.open(dst), '"')
-	dst = append(append(dst, name...), `":"`...)
-	dst = append(append(dst, text...), '"')
+	dst = append(append(append(dst, name...), `":"`...), text...)
+	dst = append(dst, '"')
 	return w.shut(dst)
 }
 
@@ -159,18 +154,15 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 
 // appendCall appends the members of a call up to the inside of its arguments.
 func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
-	dst = append(dst, `"id":`...)
-	dst = jsontext.AppendQuoted(dst, id)
+	dst = jsontext.AppendMember(dst, `"id":`, id)
 	if w.thought != "" {
 		dst = w.appendThought(dst)
 	}
 	if tool.Kind == hub.ToolCustom {
-		dst = append(dst, `,"type":"custom","custom":{"name":`...)
-		dst = jsontext.AppendQuoted(dst, tool.Own)
+		dst = jsontext.AppendMember(dst, `,"type":"custom","custom":{"name":`, tool.Own)
 		return append(dst, `,"input":"`...)
 	}
-	dst = append(dst, `,"type":"function","function":{"name":`...)
-	dst = jsontext.AppendQuoted(dst, tool.Own)
+	dst = jsontext.AppendMember(dst, `,"type":"function","function":{"name":`, tool.Own)
 	return append(dst, `,"arguments":"`...)
 }
 
@@ -204,13 +196,11 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	for i := range w.customs {
 		dst = append(w.open(dst), `"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(w.customs[i].call), 10)
-		dst = append(dst, `,"custom":{"input":"`...)
-		dst = append(dst, w.customs[i].input()...)
+		dst = append(append(dst, `,"custom":{"input":"`...), w.customs[i].input()...)
 		dst = w.shut(append(dst, `"}}]`...))
 	}
 	dst = append(w.open(dst), `},"finish_reason":"`...)
-	dst = append(dst, finishReason(end.Finish)...)
-	dst = append(append(dst, `"}]`...), w.tail...)
+	dst = jsontext.AppendAll(dst, finishReason(end.Finish), `"}]`, w.tail)
 	if w.request.IncludeUsage {
 		usage := w.usage(end)
 		dst = append(append(dst, w.head...), `],"usage":`...)

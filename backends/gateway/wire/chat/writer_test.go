@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 			t.Parallel()
 			r := g.request()
 			from := steadyReader(g.state(), false)
-			pass := hub.Translate(from, NewWriter(r, steadyReply))
+			pass := hub.Translate(from, Format{}.NewWriter(r, steadyReply))
 			var out []byte
 			var all []hub.Delta
 			whole := steadyReader(g.state(), false)
@@ -64,7 +64,7 @@ func TestStream(t *testing.T) {
 			}
 			g.check(t, "out", string(out))
 			if len(all) > 0 && all[len(all)-1].Kind == hub.DeltaEnd {
-				body, err := NewWriter(r, steadyReply).Whole(all)
+				body, err := Format{}.NewWriter(r, steadyReply).Whole(all)
 				if err != nil || !json.Valid(body) {
 					t.Fatalf("%v: %s", err, body)
 				}
@@ -89,7 +89,7 @@ func TestStreamReadsBack(t *testing.T) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
 			r := g.request()
-			w := NewWriter(r, steadyReply)
+			w := Format{}.NewWriter(r, steadyReply)
 			from, back := steadyReader(g.state(), false), steadyReader(g.state(), false)
 			identity := native.NewStream("asked", true)
 			for line := range strings.Lines(g.sections["in"]) {
@@ -113,7 +113,7 @@ func TestStreamReadsBack(t *testing.T) {
 
 func TestWriterKeepAlive(t *testing.T) {
 	t.Parallel()
-	w := NewWriter(&hub.Request{}, hub.Reply{})
+	w := Format{}.NewWriter(&hub.Request{}, hub.Reply{})
 	if got := string(w.KeepAlive(nil)); got != ": keep-alive\n\n" {
 		t.Errorf("got %q", got)
 	}
@@ -159,7 +159,7 @@ func BenchmarkReaderArguments(b *testing.B) {
 }
 
 func BenchmarkTranslateText(b *testing.B) {
-	pass := hub.Translate(NewReader("", false), NewWriter(&hub.Request{Model: "asked"}, steadyReply))
+	pass := hub.Translate(NewReader("", false), Format{}.NewWriter(&hub.Request{Model: "asked"}, steadyReply))
 	chunk := []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}`)
 	dst := make([]byte, 0, 1024)
 	b.ReportAllocs()

@@ -48,8 +48,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = append(dst, `,"finish_reason":"`...)
-	dst = append(append(dst, finishReason(m.end.Finish)...), `"}]`...)
+	dst = jsontext.AppendAll(dst, `,"finish_reason":"`, finishReason(m.end.Finish), `"}]`)
 	usage := w.usage(&m.end)
 	return append(wire.AppendUsage(append(dst, `,"usage":`...), &usage), '}'), nil
 }

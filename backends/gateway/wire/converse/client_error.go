@@ -24,8 +24,8 @@ func ErrorType(e *apierror.Error) string {
 	return errorTypes.Of(e.Status)
 }
 
-// Error returns the body for an error.
-func Error(e *apierror.Error) []byte {
-	body := jsontext.AppendQuoted([]byte(`{"__type":`), ErrorType(e))
-	return append(jsontext.AppendQuoted(append(body, `,"message":`...), e.Message), '}')
+// Error returns the status and the body for an error.
+func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) {
+	body = jsontext.AppendQuoted([]byte(`{"__type":`), ErrorType(e))
+	return e.Status, append(jsontext.AppendMember(body, `,"message":`, e.Message), '}')
 }

@@ -20,7 +20,7 @@ const (
 
 // Read parses a client's request. The model and whether the answer is streamed come from the path and are in o. Its
 // errors are *apierror.Error with status 400 and the path of the invalid field.
-func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func TestClientRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := Read([]byte(body), clientOptions())
+			r, err := Format{}.Read([]byte(body), clientOptions())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestClientRead(t *testing.T) {
 // TestClientFacts checks what the cascade chooses candidates by.
 func TestClientFacts(t *testing.T) {
 	t.Parallel()
-	r, err := Read([]byte(client), clientOptions())
+	r, err := Format{}.Read([]byte(client), clientOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestClientFacts(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"text":"b"}]}]}`:          wire.NeedPrefill,
 		`{"messages":[{"role":"user","content":[{"guardContent":{"image":{"format":"png","source":{"bytes":"AA"}}}}]}]}`: wire.NeedImage,
 	} {
-		if r, err := Read([]byte(body), clientOptions()); err != nil || r.Needs != want {
+		if r, err := (Format{}).Read([]byte(body), clientOptions()); err != nil || r.Needs != want {
 			t.Errorf("%s: %v, %+v", body, err, r)
 		}
 	}
@@ -116,7 +116,7 @@ func TestClientDropped(t *testing.T) {
 		`"x":1`: "x",
 	} {
 		body := `{` + member + `,"messages":[{"role":"user","content":[{"cachePoint":{"type":"default"}},{"text":"Hi"}]}]}`
-		r, err := Read([]byte(body), clientOptions())
+		r, err := Format{}.Read([]byte(body), clientOptions())
 		if err != nil {
 			t.Errorf("%s: %v", member, err)
 			continue
@@ -165,13 +165,13 @@ func TestClientRefused(t *testing.T) {
 		with(`"system":"Hi"`): "system must be an array",
 		with(`"x":1,"x":2`):   "given twice",
 	} {
-		_, err := Read([]byte(body), clientOptions())
+		_, err := Format{}.Read([]byte(body), clientOptions())
 		if e, ok := apierror.From(err); !ok || e.Status != 400 || !strings.Contains(e.Message, want) {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}
 	}
 	for _, model := range []string{"", strings.Repeat("m", maxModel+1)} {
-		if _, err := Read([]byte(user(`{"text":"Hi"}`)), hub.ReadOptions{Model: model}); err == nil {
+		if _, err := (Format{}).Read([]byte(user(`{"text":"Hi"}`)), hub.ReadOptions{Model: model}); err == nil {
 			t.Errorf("a model of %d bytes", len(model))
 		}
 	}
@@ -180,7 +180,7 @@ func TestClientRefused(t *testing.T) {
 // answered returns the deltas of the answer that the events of TestStream make.
 func answered(t testing.TB) (all []hub.Delta) {
 	t.Helper()
-	r := NewReader()
+	r := Format{}.NewReader(nil)
 	for i := 0; i < len(stream); i += 2 {
 		step, err := r.Event([]byte(stream[i]), []byte(stream[i+1]))
 		if err != nil {
@@ -197,12 +197,12 @@ func answered(t testing.TB) (all []hub.Delta) {
 // newClientWriter returns a writer of the answer to plainRequest, which takes 25 ms.
 func newClientWriter(t testing.TB) hub.Writer {
 	t.Helper()
-	r, err := Read([]byte(plainRequest), clientOptions())
+	r, err := Format{}.Read([]byte(plainRequest), clientOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	created := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	return NewWriter(r, hub.Reply{Created: created, Now: func() time.Time { return created.Add(25 * time.Millisecond) }, Seal: seal})
+	return Format{}.NewWriter(r, hub.Reply{Created: created, Now: func() time.Time { return created.Add(25 * time.Millisecond) }, Seal: seal})
 }
 
 // decoded returns the events of a stream, as a client decodes them.
@@ -341,7 +341,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, model string) {
 		o := clientOptions()
 		o.Model = model
-		r, err := Read(body, o)
+		r, err := Format{}.Read(body, o)
 		if err != nil {
 			if e, ok := apierror.From(err); !ok || e.Status != 400 {
 				t.Errorf("%v", err)
@@ -356,13 +356,13 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("dropped %q", path)
 			}
 		}
-		if w, err := Write(r, target("claude")); err == nil && !hub.IsObject(w.Body) {
+		if w, err := (Format{}).Write(r, target("claude")); err == nil && !hub.IsObject(w.Body) {
 			t.Errorf("no object: %s", w.Body)
 		}
-		if w, err := chat.Write(r, target("other")); err == nil && !hub.IsObject(w.Body) {
+		if w, err := (chat.Format{}).Write(r, target("other")); err == nil && !hub.IsObject(w.Body) {
 			t.Errorf("no object: %s", w.Body)
 		}
-		for _, writer := range []hub.Writer{NewWriter(r, hub.Reply{}), NewWriter(r, hub.Reply{Seal: seal})} {
+		for _, writer := range []hub.Writer{(Format{}).NewWriter(r, hub.Reply{}), (Format{}).NewWriter(r, hub.Reply{Seal: seal})} {
 			if out := decoded(t, writer.Stream(nil, answered(t))); !strings.HasSuffix(out, "}\n\n") {
 				t.Errorf("%s", out)
 			}

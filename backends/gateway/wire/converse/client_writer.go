@@ -13,7 +13,7 @@ import (
 
 // NewWriter returns a writer of the answer to a request that Read has accepted. A stream is in Amazon's event stream
 // encoding.
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &clientWriter{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 
@@ -65,8 +65,8 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 
 // use appends the id and the name of a call.
 func use(dst []byte, b *blocks.Block) []byte {
-	dst = jsontext.AppendQuoted(append(dst, `"toolUseId":`...), b.ID)
-	return jsontext.AppendQuoted(append(dst, `,"name":`...), b.Name)
+	dst = jsontext.AppendMember(dst, `"toolUseId":`, b.ID)
+	return jsontext.AppendMember(dst, `,"name":`, b.Name)
 }
 
 // Delta implements blocks.Frames.

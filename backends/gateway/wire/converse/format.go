@@ -34,9 +34,6 @@ func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	return url
 }
 
-// Write writes a request for an upstream. It fails for requests that the format cannot express.
-func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
-
 // Param returns the gjson path at which a request has a parameter of chat completions.
 func (Format) Param(name string) string {
 	switch name {
@@ -56,20 +53,8 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// NewReader returns a reader for one answer.
-func (Format) NewReader(*catalog.Provider) hub.Reader { return NewReader() }
-
-// Read parses a client's request.
-func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
-
-// NewWriter returns a writer of the answer for a client.
-func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
-
 // TierEffort returns an empty string: in this format the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
-
-// Error returns the status and the body for an error.
-func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) { return e.Status, Error(e) }
 
 // ErrorHeader returns the header that names the type of an error.
 func (Format) ErrorHeader(e *apierror.Error) (name, value string) { return ErrorHeader, ErrorType(e) }

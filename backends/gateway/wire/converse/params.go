@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -19,12 +20,12 @@ type extra struct {
 
 // reasoning returns the effort in the form that the model's vendor uses.
 func (w *writer) reasoning() (e extra) {
-	asked := w.r.Effort
+	asked := w.Request.Effort
 	if asked == "" {
 		return e
 	}
 	if w.maker == anthropic {
-		object, thinks, dropped := messages.Thinking(w.r, w.t, w.maxTokens)
+		object, thinks, dropped := messages.Thinking(w.Request, w.Target, w.maxTokens)
 		w.dropped = append(w.dropped, dropped...)
 		if members := strings.TrimSuffix(object[1:], "}"); members != "" {
 			e.text = "," + members
@@ -32,7 +33,7 @@ func (w *writer) reasoning() (e extra) {
 		e.thinks = thinks
 		return e
 	}
-	effort := string(w.t.Effort(asked, hub.EffortLow))
+	effort := string(w.Target.Effort(asked, hub.EffortLow))
 	switch {
 	case effort == "" || w.drops("reasoning_effort"):
 	case w.maker == openai:
@@ -52,7 +53,7 @@ func (w *writer) params(e extra) {
 	if w.maxTokens > 0 {
 		config = `,"maxTokens":` + strconv.FormatInt(w.maxTokens, 10)
 	}
-	for _, p := range w.r.Params {
+	for _, p := range w.Request.Params {
 		switch {
 		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"), p.Name == "n":
 			continue
@@ -80,19 +81,19 @@ func (w *writer) params(e extra) {
 	}
 	config += w.stops()
 	if config != "" {
-		w.dst = append(append(append(w.dst, `,"inferenceConfig":{`...), config[1:]...), '}')
+		w.Dst = jsontext.AppendAll(w.Dst, `,"inferenceConfig":{`, config[1:], `}`)
 	}
 	if e.text != "" {
-		w.dst = append(append(append(w.dst, `,"additionalModelRequestFields":{`...), e.text[1:]...), '}')
+		w.Dst = jsontext.AppendAll(w.Dst, `,"additionalModelRequestFields":{`, e.text[1:], `}`)
 	}
 	if tier != "" {
-		w.dst = append(append(append(w.dst, `,"serviceTier":{"type":`...), tier...), '}')
+		w.Dst = jsontext.AppendAll(w.Dst, `,"serviceTier":{"type":`, tier, `}`)
 	}
 }
 
 // oneSampler reports whether top_p is left out, because Claude takes only one of temperature and top_p.
 func (w *writer) oneSampler() bool {
-	temperature := w.r.Param("temperature")
+	temperature := w.Request.Param("temperature")
 	return w.maker == anthropic && temperature != "" && temperature != "null"
 }
 
@@ -114,14 +115,14 @@ func number(value string) (text string, ok bool) {
 func (w *writer) stops() string {
 	var list []byte
 	kept := 0
-	for _, text := range w.r.Stop {
-		if blank(text) {
+	for _, text := range w.Request.Stop {
+		if blocks.Blank(text) {
 			continue
 		}
 		kept++
 		list = jsontext.AppendQuoted(append(list, ','), text)
 	}
-	if kept < len(w.r.Stop) {
+	if kept < len(w.Request.Stop) {
 		w.dropped = append(w.dropped, "stop")
 	}
 	if kept == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -17,7 +18,7 @@ import (
 const maxCalls = 1024
 
 // NewReader returns a reader of one answer of Converse or ConverseStream.
-func NewReader() hub.Reader { return &reader{} }
+func (Format) NewReader(*catalog.Provider) hub.Reader { return &reader{} }
 
 type reader struct {
 	deltas []hub.Delta

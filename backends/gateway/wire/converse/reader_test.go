@@ -51,7 +51,7 @@ func TestWhole(t *testing.T) {
 		"window":   {`{"output":{"message":{"content":[]}},"stopReason":"model_context_window_exceeded"}`, "end 4 prompt 0 completion 0 read 0 written 0 hour 0 known false as usual\n"},
 		"filtered": {`{"output":{"message":{"content":[{"text":"no"}]}},"stopReason":"guardrail_intervened","usage":{"inputTokens":1,"outputTokens":2}}`, "text no\nend 5 prompt 1 completion 2 read 0 written 0 hour 0 known true as usual\n"},
 	} {
-		deltas, err := NewReader().Whole([]byte(c.body))
+		deltas, err := Format{}.NewReader(nil).Whole([]byte(c.body))
 		if got := dump(deltas); err != nil || got != c.want {
 			t.Errorf("%s: %v, got\n%swant\n%s", name, err, got, c.want)
 		}
@@ -61,11 +61,11 @@ func TestWhole(t *testing.T) {
 		`{"output":{"message":{"content":[{"toolUse":{"toolUseId":"a"}}]}},"stopReason":"tool_use"}`: wire.ErrBroken,
 		`{"output":{"message":{"content":[]}}}`:                                                      wire.ErrNoChoices,
 	} {
-		if _, err := NewReader().Whole([]byte(body)); !errors.Is(err, want) {
+		if _, err := (Format{}).NewReader(nil).Whole([]byte(body)); !errors.Is(err, want) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	_, err := NewReader().Whole([]byte(`{"message":"The model is not ready."}`))
+	_, err := Format{}.NewReader(nil).Whole([]byte(`{"message":"The model is not ready."}`))
 	if e, ok := errors.AsType[*wire.UpstreamError](err); !ok || e.Message != "The model is not ready." {
 		t.Errorf("an error inside a good answer: %v", err)
 	}
@@ -92,7 +92,7 @@ var stream = []string{
 
 func TestStream(t *testing.T) {
 	t.Parallel()
-	r := NewReader()
+	r := Format{}.NewReader(nil)
 	var got strings.Builder
 	for i := 0; i < len(stream); i += 2 {
 		step, err := r.Event([]byte(stream[i]), []byte(stream[i+1]))
@@ -126,7 +126,7 @@ func TestStreamBreaks(t *testing.T) {
 		"metadata too soon": {[]string{"messageStart", `{}`, "metadata", `{"usage":{}}`}, "", wire.ErrNoFinish},
 		"no JSON":           {[]string{"messageStart", `{"role":`}, "", wire.ErrBroken},
 	} {
-		r := NewReader()
+		r := Format{}.NewReader(nil)
 		var err error
 		for i := 0; i+1 < len(c.events) && err == nil; i += 2 {
 			_, err = r.Event([]byte(c.events[i]), []byte(c.events[i+1]))
@@ -142,7 +142,7 @@ func TestStreamBreaks(t *testing.T) {
 	for name, want := range map[string]string{
 		"throttlingException": "rate_limit_error", "serviceUnavailableException": "overloaded_error", "modelStreamErrorException": "", "error": "",
 	} {
-		_, err := NewReader().Event([]byte(name), []byte(`{"message":"sorry"}`))
+		_, err := Format{}.NewReader(nil).Event([]byte(name), []byte(`{"message":"sorry"}`))
 		if e, ok := errors.AsType[*wire.UpstreamError](err); !ok || e.Type != want || e.Code != name || e.Message != "sorry" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -154,8 +154,8 @@ func FuzzReader(f *testing.F) {
 		f.Add(stream[i], stream[i+1], stream[i], stream[i+1])
 	}
 	f.Fuzz(func(t *testing.T, name, data, again, more string) {
-		_, _ = NewReader().Whole([]byte(data))
-		r := NewReader()
+		_, _ = Format{}.NewReader(nil).Whole([]byte(data))
+		r := Format{}.NewReader(nil)
 		ends := 0
 		for _, e := range [][2]string{{name, data}, {again, more}, {"messageStop", `{"stopReason":"end_turn"}`}} {
 			step, err := r.Event([]byte(e[0]), []byte(e[1]))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -14,7 +15,7 @@ import (
 
 // Write returns a request for Converse or ConverseStream. The model is not part of the body but of the address. Its
 // errors name what the format cannot express.
-func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.OtherOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
 	}
@@ -22,25 +23,35 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the Converse format gives one answer", n)
 	}
-	w := writer{r: r, t: t, maker: makerOf(t.Model.Family), dst: make([]byte, 0, len(r.Body)+2048)}
+	w := &writer{
+		Turns: blocks.Turns{Request: r, Target: t, Format: "Converse", Dst: make([]byte, 0, len(r.Body)+2048)},
+		maker: makerOf(t.Model.Family),
+	}
 	w.maxTokens = limit(r, t)
 	w.grammar = grammar(r, t)
-	w.dst = append(w.dst, '{')
-	rest, err := w.system()
+	w.Dst = append(w.Dst, '{')
+	rule := ""
+	if w.grammar == "" {
+		rule = r.Output.Rule()
+	}
+	rest, wrote, err := w.System(w, `"system":[`, rule)
 	if err != nil {
 		return hub.Written{}, err
 	}
-	w.dst = append(w.dst, `"messages":[`...)
-	if err := w.messages(rest); err != nil {
+	if wrote {
+		w.Dst = append(w.Dst, "],"...)
+	}
+	w.Dst = append(w.Dst, `"messages":[`...)
+	if err := w.Messages(w, rest); err != nil {
 		return hub.Written{}, err
 	}
-	w.dst = append(w.dst, ']')
+	w.Dst = append(w.Dst, ']')
 	w.tools()
 	w.output()
 	w.params(w.reasoning())
-	w.dst = append(w.dst, '}')
+	w.Dst = append(w.Dst, '}')
 	w.dropped = append(w.dropped, r.OnlyOfChat()...)
-	written := hub.Written{Body: w.dst, Dropped: w.dropped}
+	written := hub.Written{Body: w.Dst, Dropped: w.dropped}
 	if r.Stream {
 		written.Header = map[string]string{"Accept": wire.EventStreamType}
 	}
@@ -48,19 +59,15 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 }
 
 type writer struct {
-	r       *hub.Request
-	t       *hub.Target
+	blocks.Turns
 	maker   maker
-	dst     []byte
 	dropped []string
 
 	maxTokens int64  // 0 leaves the limit to the model
 	grammar   string // the schema that the answer must conform to; empty if there is none
 
-	role      hub.Role // of the message being written; 0 between messages
-	turns     int      // messages written
-	documents int      // number of documents in the request, whose names must differ
-	bare      bool     // the message being written has a document and no text
+	documents int  // number of documents in the request, whose names must differ
+	bare      bool // the message being written has a document and no text
 }
 
 // maker is the vendor of a model. For what Converse does not define, each vendor has parameters of its own.
@@ -112,55 +119,16 @@ func grammar(r *hub.Request, t *hub.Target) string {
 
 // drops reports whether a parameter is left out because the provider has refused it.
 func (w *writer) drops(name string) bool {
-	return slices.Contains(w.t.Drop, name) && !slices.Contains(w.t.Provider.Shape.Drop, name)
-}
-
-// system writes the member system with the leading system messages, and returns the index of the first message after
-// them.
-func (w *writer) system() (rest int, err error) {
-	from := len(w.dst)
-	w.dst = append(w.dst, `"system":[`...)
-	texts := 0
-	block := func(text, mark string) {
-		if blank(text) {
-			return
-		}
-		if texts++; texts > 1 {
-			w.dst = append(w.dst, ',')
-		}
-		w.text(text)
-		w.cachePoint(mark)
-	}
-	for ; rest < len(w.r.Messages); rest++ {
-		m := &w.r.Messages[rest]
-		if m.Role != hub.System && m.Role != hub.Developer {
-			break
-		}
-		for i := range m.Parts {
-			if m.Parts[i].Kind != hub.PartText {
-				return 0, fmt.Errorf("messages[%d] is a system message with more than text, which the Converse format does not carry", rest)
-			}
-			block(m.Parts[i].Text, m.Parts[i].Cache)
-		}
-	}
-	if w.grammar == "" {
-		block(w.r.Output.Rule(), "")
-	}
-	if texts == 0 {
-		w.dst = w.dst[:from]
-		return rest, nil
-	}
-	w.dst = append(w.dst, "],"...)
-	return rest, nil
+	return slices.Contains(w.Target.Drop, name) && !slices.Contains(w.Target.Provider.Shape.Drop, name)
 }
 
 // tools writes toolConfig. The format refuses a history with calls but no tools, so tools that the history calls and
 // the request does not define get a minimal definition. The format cannot forbid calls: with tool_choice "none" the
 // tools are left out unless the history has calls.
 func (w *writer) tools() {
-	defined := w.r.Tools
+	defined := w.Request.Tools
 	called := w.called()
-	if w.r.Choice.Mode == "none" {
+	if w.Request.Choice.Mode == "none" {
 		if len(defined) > 0 && len(called) > 0 {
 			w.dropped = append(w.dropped, "tool_choice")
 		} else if len(called) == 0 {
@@ -170,7 +138,7 @@ func (w *writer) tools() {
 	if len(defined) == 0 && len(called) == 0 {
 		return
 	}
-	w.dst = append(w.dst, `,"toolConfig":{"tools":[`...)
+	w.Dst = append(w.Dst, `,"toolConfig":{"tools":[`...)
 	for i := range defined {
 		w.tool(&defined[i], i > 0)
 	}
@@ -179,23 +147,22 @@ func (w *writer) tools() {
 			w.tool(&hub.Tool{Name: name, Description: "A tool that is no longer available."}, i+len(defined) > 0)
 		}
 	}
-	w.dst = append(w.dst, ']')
+	w.Dst = append(w.Dst, ']')
 	switch {
 	case len(defined) == 0:
-	case w.r.Choice.Mode == "required":
-		w.dst = append(w.dst, `,"toolChoice":{"any":{}}`...)
-	case w.r.Choice.Mode == "function":
-		w.dst = append(w.dst, `,"toolChoice":{"tool":{"name":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, w.r.Choice.Name), "}}"...)
+	case w.Request.Choice.Mode == "required":
+		w.Dst = append(w.Dst, `,"toolChoice":{"any":{}}`...)
+	case w.Request.Choice.Mode == "function":
+		w.Dst = append(jsontext.AppendMember(w.Dst, `,"toolChoice":{"tool":{"name":`, w.Request.Choice.Name), "}}"...)
 	}
-	w.dst = append(w.dst, '}')
+	w.Dst = append(w.Dst, '}')
 }
 
 // called returns the names of the tools that the history calls, each once, in the order of their first calls.
 func (w *writer) called() (names []string) {
-	for i := range w.r.Messages {
-		for j := range w.r.Messages[i].Calls {
-			if name := w.r.Messages[i].Calls[j].Name; !slices.Contains(names, name) {
+	for i := range w.Request.Messages {
+		for j := range w.Request.Messages[i].Calls {
+			if name := w.Request.Messages[i].Calls[j].Name; !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -206,25 +173,23 @@ func (w *writer) called() (names []string) {
 // tool writes the definition of a tool.
 func (w *writer) tool(t *hub.Tool, more bool) {
 	if more {
-		w.dst = append(w.dst, ',')
+		w.Dst = append(w.Dst, ',')
 	}
-	w.dst = append(w.dst, `{"toolSpec":{"name":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
-	if !blank(t.Description) {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
+	w.Dst = jsontext.AppendMember(w.Dst, `{"toolSpec":{"name":`, t.Name)
+	if !blocks.Blank(t.Description) {
+		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
 	schema, strict := messages.ToolSchema(t.Parameters), false
-	if t.Strict == "true" && !w.drops("strict") && w.t.Model.JSONSchema {
+	if t.Strict == "true" && !w.drops("strict") && w.Target.Model.JSONSchema {
 		if held, ok := messages.Grammar(schema); ok {
 			schema, strict = held, true
 		}
 	}
-	w.dst = append(append(append(w.dst, `,"inputSchema":{"json":`...), schema...), '}')
+	w.Dst = jsontext.AppendAll(w.Dst, `,"inputSchema":{"json":`, schema, `}`)
 	if strict {
-		w.dst = append(w.dst, `,"strict":true`...)
+		w.Dst = append(w.Dst, `,"strict":true`...)
 	}
-	w.dst = append(w.dst, "}}"...)
+	w.Dst = append(w.Dst, "}}"...)
 	w.cachePoint(t.Cache)
 }
 
@@ -233,17 +198,15 @@ func (w *writer) output() {
 	if w.grammar == "" {
 		return
 	}
-	w.dst = append(w.dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, w.grammar)
-	if name := w.r.Output.Name; name != "" {
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, name)
+	w.Dst = append(w.Dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":`...)
+	w.Dst = jsontext.AppendMember(w.Dst, `{"schema":`, w.grammar)
+	if name := w.Request.Output.Name; name != "" {
+		w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, name)
 	}
-	if description := w.r.Output.Description; description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, description)
+	if description := w.Request.Output.Description; description != "" {
+		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, description)
 	}
-	w.dst = append(w.dst, "}}}}"...)
+	w.Dst = append(w.Dst, "}}}}"...)
 }
 
 // cachePoint writes a cache point after a block that the client has marked for caching, if the vendor's models may
@@ -252,17 +215,13 @@ func (w *writer) cachePoint(mark string) {
 	switch {
 	case mark == "" || w.maker != anthropic && w.maker != nova:
 	case w.maker == anthropic && strings.Contains(mark, `"1h"`):
-		w.dst = append(w.dst, `,{"cachePoint":{"type":"default","ttl":"1h"}}`...)
+		w.Dst = append(w.Dst, `,{"cachePoint":{"type":"default","ttl":"1h"}}`...)
 	default:
-		w.dst = append(w.dst, `,{"cachePoint":{"type":"default"}}`...)
+		w.Dst = append(w.Dst, `,{"cachePoint":{"type":"default"}}`...)
 	}
 }
 
 // text writes a text block.
 func (w *writer) text(text string) {
-	w.dst = append(w.dst, `{"text":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
+	w.Dst = append(jsontext.AppendMember(w.Dst, `{"text":`, text), '}')
 }
-
-// blank reports whether a text is only white space, which the format refuses.
-func blank(text string) bool { return strings.TrimSpace(text) == "" }

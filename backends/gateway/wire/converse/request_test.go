@@ -63,7 +63,7 @@ func TestWrite(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := chat.Read([]byte(c.body), hub.ReadOptions{})
+			r, err := chat.Format{}.Read([]byte(c.body), hub.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestWrite(t *testing.T) {
 		})
 	}
 	// A client of the messages format has marks for the prompt cache, failed results and reasoning.
-	r, err := messages.Read([]byte(`{"model":"m","max_tokens":100,"system":[{"type":"text","text":"Long.","cache_control":{"type":"ephemeral","ttl":"1h"}}],
+	r, err := messages.Format{}.Read([]byte(`{"model":"m","max_tokens":100,"system":[{"type":"text","text":"Long.","cache_control":{"type":"ephemeral","ttl":"1h"}}],
 		"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],
 		"messages":[{"role":"user","content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]},
 		{"role":"assistant","content":[{"type":"thinking","thinking":"I think","signature":"token"},{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},
@@ -88,7 +88,7 @@ func TestWrite(t *testing.T) {
 // golden compares what is written for a request with a golden file.
 func golden(t *testing.T, name string, r *hub.Request, model string) {
 	t.Helper()
-	w, err := Write(r, target(model))
+	w, err := Format{}.Write(r, target(model))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +121,11 @@ func TestWriteRefuses(t *testing.T) {
 		`{"model":"m","n":2,"messages":[{"role":"user","content":"Hi"}]}`:                                                               "one answer",
 		`{"model":"m","modalities":["audio"],"messages":[{"role":"user","content":"Hi"}]}`:                                              "gives text",
 	} {
-		r, err := chat.Read([]byte(body), hub.ReadOptions{})
+		r, err := chat.Format{}.Read([]byte(body), hub.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Write(r, target("other")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Format{}).Write(r, target("other")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -146,11 +146,11 @@ func TestFormat(t *testing.T) {
 			t.Errorf("stream %v: %s", stream, got)
 		}
 	}
-	r, err := chat.Read([]byte(`{"model":"m","max_tokens":5,"temperature":0.1,"top_p":0.2,"service_tier":"flex","reasoning_effort":"low","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}]}`), hub.ReadOptions{})
+	r, err := chat.Format{}.Read([]byte(`{"model":"m","max_tokens":5,"temperature":0.1,"top_p":0.2,"service_tier":"flex","reasoning_effort":"low","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}]}`), hub.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := Write(r, target("gpt"))
+	w, err := Format{}.Write(r, target("gpt"))
 	if err != nil {
 		t.Fatal(err)
 	}

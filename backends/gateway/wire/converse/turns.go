@@ -2,176 +2,56 @@ package converse
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// messages writes the messages from index rest on. The format requires turns of user and assistant to alternate,
-// beginning with the user, and all results of an assistant turn's calls in the following user turn.
-func (w *writer) messages(rest int) error {
-	all := w.r.Messages
-	var open []string // ids of the calls of the last assistant turn
-	for i := rest; i < len(all); {
-		if all[i].Role == hub.Assistant {
-			if err := w.assistant(i); err != nil {
-				return err
-			}
-			for _, c := range all[i].Calls {
-				open = append(open, c.ID)
-			}
-			i++
-			continue
-		}
-		to := i + 1
-		for to < len(all) && all[to].Role != hub.Assistant {
-			to++
-		}
-		if err := w.user(i, to, open); err != nil {
-			return err
-		}
-		open = open[:0]
-		i = to
-	}
-	if w.turns == 0 {
-		w.opening()
-	}
-	w.endTurn()
-	return nil
+// Text implements blocks.Contents.
+func (w *writer) Text(text, mark string) {
+	w.text(text)
+	w.cachePoint(mark)
 }
 
-// block begins a content block in a turn of the given role. It begins a new turn if the role changes.
-func (w *writer) block(role hub.Role) {
-	if w.role == role {
-		w.dst = append(w.dst, ',')
-		return
-	}
-	if w.turns == 0 && role == hub.Assistant {
-		w.opening()
-	}
-	w.endTurn()
-	if w.turns > 0 {
-		w.dst = append(w.dst, ',')
-	}
-	w.turns++
-	w.role = role
-	w.dst = append(append(append(w.dst, `{"role":"`...), role.String()...), `","content":[`...)
-}
-
-// opening writes a user turn for a conversation that does not begin with one.
-func (w *writer) opening() {
-	w.block(hub.User)
-	w.text("Continue.")
-}
-
-// endTurn ends the turn being written. It adds a text to a turn that has a document but no text, which the format
+// EndTurn implements blocks.Contents. It adds a text to a turn that has a document but no text, which the format
 // refuses.
-func (w *writer) endTurn() {
+func (w *writer) EndTurn() {
 	if w.bare {
-		w.dst = append(w.dst, `,{"text":"See the document."}`...)
+		w.Dst = append(w.Dst, `,{"text":"See the document."}`...)
 		w.bare = false
 	}
-	if w.role != 0 {
-		w.dst = append(w.dst, "]}"...)
-	}
-	w.role = 0
 }
 
-// assistant writes message i: first its reasoning, then its text, then its calls.
-func (w *writer) assistant(i int) error {
-	m := &w.r.Messages[i]
-	for j := range m.Reasoning {
-		w.restore(&m.Reasoning[j])
-	}
-	last := i == len(w.r.Messages)-1 && len(m.Calls) == 0
-	for j := range m.Parts {
-		p := &m.Parts[j]
-		text := p.Text
-		switch p.Kind {
-		case hub.PartText, hub.PartRefusal:
-		case hub.PartOther:
-			continue // it belongs to another format and is part of the history
-		default:
-			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the Converse format does not carry", i)
-		}
-		if last && j == len(m.Parts)-1 {
-			text = strings.TrimRight(text, " \t\r\n") // a text that is to be continued must not end in white space
-		}
-		if !blank(text) {
-			w.block(hub.Assistant)
-			w.text(text)
-			w.cachePoint(p.Cache)
-		}
-	}
-	for j := range m.Calls {
-		c := &m.Calls[j]
-		w.block(hub.Assistant)
-		w.dst = append(w.dst, `{"toolUse":{"toolUseId":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.ID)
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, c.Name)
-		w.dst = append(append(append(w.dst, `,"input":`...), input(c.Arguments)...), "}}"...)
-	}
-	return nil
+// Call implements blocks.Contents.
+func (w *writer) Call(c *hub.Call, input string) {
+	w.Dst = jsontext.AppendMember(w.Dst, `{"toolUse":{"toolUseId":`, c.ID)
+	w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, c.Name)
+	w.Dst = jsontext.AppendAll(w.Dst, `,"input":`, input, "}}")
 }
 
-// restore writes a piece of earlier reasoning, if the model accepts it.
-func (w *writer) restore(x *hub.Reasoning) {
-	if !messages.Restores(x, w.t) {
-		return
-	}
-	w.block(hub.Assistant)
+// Reasoning implements blocks.Contents.
+func (w *writer) Reasoning(x *hub.Reasoning) {
 	if x.State.Form == hub.FormRedacted {
-		w.dst = append(w.dst, `{"reasoningContent":{"redactedContent":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}"...)
+		w.Dst = jsontext.AppendMember(w.Dst, `{"reasoningContent":{"redactedContent":`, x.State.Data)
+		w.Dst = append(w.Dst, "}}"...)
 		return
 	}
-	w.dst = append(w.dst, `{"reasoningContent":{"reasoningText":{"text":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, x.Text)
-	w.dst = append(w.dst, `,"signature":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, x.State.Data), "}}}"...)
+	w.Dst = jsontext.AppendMember(w.Dst, `{"reasoningContent":{"reasoningText":{"text":`, x.Text)
+	w.Dst = append(jsontext.AppendMember(w.Dst, `,"signature":`, x.State.Data), "}}}"...)
 }
 
-// input returns the arguments of a call, or an empty object if they are not a JSON object.
-func input(arguments string) string {
-	s := jsontext.NewScanner([]byte(arguments))
-	if s.Kind() != jsontext.Object || s.Skip() != nil || s.End() != nil {
-		return "{}"
-	}
-	return arguments
+// NoResult implements blocks.Contents.
+func (w *writer) NoResult(id string) {
+	w.Dst = jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, id)
+	w.Dst = append(w.Dst, `,"content":[{"text":"[no result]"}]}}`...)
 }
 
-// user writes messages [from, to), none of which is from the assistant. open are the ids of the calls that wait for a
-// result. A call without a result gets a placeholder, because the format would refuse the request.
-func (w *writer) user(from, to int, open []string) error {
-	var answered []string
-	for i := from; i < to; i++ {
-		if m := &w.r.Messages[i]; m.Role == hub.ToolResult {
-			answered = append(answered, m.CallID)
-			if err := w.result(i); err != nil {
-				return err
-			}
-		}
-	}
-	for _, id := range open {
-		if !slices.Contains(answered, id) {
-			w.block(hub.User)
-			w.dst = append(w.dst, `{"toolResult":{"toolUseId":`...)
-			w.dst = append(jsontext.AppendQuoted(w.dst, id), `,"content":[{"text":"[no result]"}]}}`...)
-		}
-	}
-	for i := from; i < to; i++ {
-		if m := &w.r.Messages[i]; m.Role != hub.ToolResult {
-			if err := w.parts(m, i, func() { w.block(hub.User) }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// Content implements blocks.Contents.
+func (w *writer) Content(i int) error {
+	return w.parts(&w.Request.Messages[i], i, func() { w.Begin(w, hub.User) })
 }
 
 // parts writes the content of message i. begin is called before each block. A system message after the first turn is
@@ -183,7 +63,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 		p := &m.Parts[j]
 		switch p.Kind {
 		case hub.PartText, hub.PartRefusal:
-			if blank(p.Text) {
+			if blocks.Blank(p.Text) {
 				continue
 			}
 			text := p.Text
@@ -209,38 +89,29 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	return nil
 }
 
-// result writes a tool result. Only some models know the status of a result, but its text describes the error in any
-// case.
-func (w *writer) result(i int) error {
-	m := &w.r.Messages[i]
-	w.block(hub.User)
-	w.dst = append(w.dst, `{"toolResult":{"toolUseId":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, m.CallID), `,"content":[`...)
-	blocks, mark := 0, ""
-	bare := *m
-	bare.Parts = slices.Clone(m.Parts)
-	for j := range bare.Parts {
-		if bare.Parts[j].Cache != "" {
-			mark = bare.Parts[j].Cache // it applies to the whole result
-		}
-		bare.Parts[j].Cache = ""
-	}
+// Result implements blocks.Contents. Only some models know the status of a result, but its text describes the error in
+// any case.
+func (w *writer) Result(i int) error {
+	m := &w.Request.Messages[i]
+	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
+	n := 0
+	bare, mark := blocks.Unmarked(m)
 	err := w.parts(&bare, i, func() {
-		if blocks++; blocks > 1 {
-			w.dst = append(w.dst, ',')
+		if n++; n > 1 {
+			w.Dst = append(w.Dst, ',')
 		}
 	})
 	if err != nil {
 		return err
 	}
-	if blocks == 0 {
+	if n == 0 {
 		w.text("[no output]")
 	}
-	w.dst = append(w.dst, ']')
+	w.Dst = append(w.Dst, ']')
 	if m.Failed && (w.maker == anthropic || w.maker == nova) {
-		w.dst = append(w.dst, `,"status":"error"`...)
+		w.Dst = append(w.Dst, `,"status":"error"`...)
 	}
-	w.dst = append(w.dst, "}}"...)
+	w.Dst = append(w.Dst, "}}"...)
 	w.cachePoint(mark)
 	return nil
 }
@@ -271,15 +142,12 @@ func (w *writer) media(p *hub.Part) error {
 	if format == "" {
 		return fmt.Errorf("the Converse format takes no %s of the type %q", kind, wire.Mask(media, 100))
 	}
-	w.dst = append(append(append(w.dst, `{"`...), kind...), `":{"format":"`...)
-	w.dst = append(append(w.dst, format...), '"')
+	w.Dst = jsontext.AppendAll(w.Dst, `{"`, kind, `":{"format":"`, format, `"`)
 	if kind == "document" {
 		w.documents++
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, documentName(p.Detail, w.documents))
+		w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, documentName(p.Detail, w.documents))
 	}
-	w.dst = append(w.dst, `,"source":{"bytes":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, data), "}}}"...)
+	w.Dst = append(jsontext.AppendMember(w.Dst, `,"source":{"bytes":`, data), "}}}"...)
 	return nil
 }
 

@@ -632,14 +632,14 @@ func TestWholeAndStreamAgree(t *testing.T) {
 		hub.Messages:  readRequest(t, hub.Messages, []byte(`{"model":"m","max_tokens":9999,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"get_weather","input_schema":{"type":"object"}}]}`), hub.ReadOptions{}),
 		hub.Responses: readRequest(t, hub.Responses, []byte(`{"model":"m","input":"hi","include":["reasoning.encrypted_content"],"tools":[{"type":"function","name":"get_weather"},{"type":"custom","name":"apply_patch"}]}`), hub.ReadOptions{}),
 	}
-	ask, err := chat.Read([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"get_weather"}},{"type":"custom","custom":{"name":"apply_patch"}}]}`), hub.ReadOptions{})
+	ask, err := chat.Format{}.Read([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"get_weather"}},{"type":"custom","custom":{"name":"apply_patch"}}]}`), hub.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clients[hub.Chat] = ask
-	writers := map[hub.Format]func(*hub.Request, hub.Reply) hub.Writer{hub.Chat: chat.NewWriter, hub.Messages: messages.NewWriter, hub.Responses: responses.NewWriter}
+	writers := map[hub.Format]func(*hub.Request, hub.Reply) hub.Writer{hub.Chat: chat.Format{}.NewWriter, hub.Messages: messages.Format{}.NewWriter, hub.Responses: responses.Format{}.NewWriter}
 	upstreams := map[hub.Format]func() hub.Reader{
-		hub.Chat: func() hub.Reader { return chat.NewReader("", false) }, hub.Messages: messages.NewReader, hub.Responses: responses.NewReader,
+		hub.Chat: func() hub.Reader { return chat.NewReader("", false) }, hub.Messages: func() hub.Reader { return messages.Format{}.NewReader(nil) }, hub.Responses: func() hub.Reader { return responses.Format{}.NewReader(nil) },
 	}
 	for from, reader := range upstreams {
 		for to, r := range clients {

@@ -52,7 +52,7 @@ func benchTarget() *hub.Target {
 func TestBenchBody(t *testing.T) {
 	t.Parallel()
 	body := benchBody()
-	r, err := messages.Read(body, hub.ReadOptions{})
+	r, err := messages.Format{}.Read(body, hub.ReadOptions{})
 	if err != nil || len(r.Tools) != 24 || len(r.Messages) != 25 {
 		t.Fatalf("error %v", err)
 	}
@@ -65,19 +65,19 @@ func TestBenchBody(t *testing.T) {
 // whole, with the estimate that a stream begins with.
 func BenchmarkLargeMessages(b *testing.B) {
 	body, target := benchBody(), benchTarget()
-	r, err := messages.Read(body, hub.ReadOptions{})
+	r, err := messages.Format{}.Read(body, hub.ReadOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	read := func() *hub.Request {
-		r, err := messages.Read(body, hub.ReadOptions{})
+		r, err := messages.Format{}.Read(body, hub.ReadOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		return r
 	}
 	write := func(r *hub.Request) {
-		if _, err := chat.Write(r, target); err != nil {
+		if _, err := (chat.Format{}).Write(r, target); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -115,8 +115,8 @@ func BenchmarkStream(b *testing.B) {
 		read       func([]byte, hub.ReadOptions) (*hub.Request, error)
 		writer     func(*hub.Request, hub.Reply) hub.Writer
 	}{
-		{"messages", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`, messages.Read, messages.NewWriter},
-		{"responses", `{"model":"m","stream":true,"input":"Hi"}`, responses.Read, responses.NewWriter},
+		{"messages", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`, messages.Format{}.Read, messages.Format{}.NewWriter},
+		{"responses", `{"model":"m","stream":true,"input":"Hi"}`, responses.Format{}.Read, responses.Format{}.NewWriter},
 	} {
 		b.Run(format.name, func(b *testing.B) {
 			r, err := format.read([]byte(format.body), hub.ReadOptions{})

@@ -19,7 +19,7 @@ func FuzzTranslateStream(f *testing.F) {
 		func() hub.Reader { return chat.NewReader("", false) },
 		func() hub.Reader { return chat.NewReader(hub.FormThought, false) },
 		func() hub.Reader { return chat.NewReader(hub.FormDetails, false) },
-		messages.NewReader, responses.NewReader,
+		func() hub.Reader { return messages.Format{}.NewReader(nil) }, func() hub.Reader { return responses.Format{}.NewReader(nil) },
 	}
 	for _, c := range goldenCases(f) {
 		for i := range 3 {
@@ -34,7 +34,7 @@ func FuzzTranslateStream(f *testing.F) {
 	}
 	base := readCase(f, "testdata/golden/18-custom-tool")
 	other := readCase(f, "testdata/golden/01-plain-text")
-	writers := map[hub.Format]func(*hub.Request, hub.Reply) hub.Writer{hub.Chat: chat.NewWriter, hub.Messages: messages.NewWriter, hub.Responses: responses.NewWriter}
+	writers := map[hub.Format]func(*hub.Request, hub.Reply) hub.Writer{hub.Chat: chat.Format{}.NewWriter, hub.Messages: messages.Format{}.NewWriter, hub.Responses: responses.Format{}.NewWriter}
 	f.Fuzz(func(t *testing.T, upstream []byte, kind byte) {
 		if len(upstream) > 1<<16 {
 			return

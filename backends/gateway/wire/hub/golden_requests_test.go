@@ -44,7 +44,7 @@ func TestGoldenRequests(t *testing.T) {
 				t.Errorf("dropped %s, want %s", got, c.dropped)
 			}
 			for _, provider := range c.providers {
-				written, err := chat.Write(r, goldenTarget(t, provider))
+				written, err := chat.Format{}.Write(r, goldenTarget(t, provider))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,11 +128,11 @@ func TestVersionRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := messages.Read([]byte(c.body), hub.ReadOptions{Version: "2023-06-01"}); err != nil {
+			if _, err := (messages.Format{}).Read([]byte(c.body), hub.ReadOptions{Version: "2023-06-01"}); err != nil {
 				t.Errorf("2023-06-01: %v", err)
 			}
 			for _, version := range [...]string{"2026-10-21", "2027-01-31"} {
-				_, err := messages.Read([]byte(c.body), hub.ReadOptions{Version: version})
+				_, err := messages.Format{}.Read([]byte(c.body), hub.ReadOptions{Version: version})
 				e, ok := errors.AsType[*apierror.Error](err)
 				switch {
 				case c.param == "" && err != nil:

@@ -95,9 +95,9 @@ func readOr(t testing.TB, otherwise func() []byte, path ...string) []byte {
 
 func readRequest(t testing.TB, f hub.Format, body []byte, o hub.ReadOptions) *hub.Request {
 	t.Helper()
-	read := messages.Read
+	read := messages.Format{}.Read
 	if f == hub.Responses {
-		read = responses.Read
+		read = responses.Format{}.Read
 	}
 	r, err := read(body, o)
 	if err != nil {
@@ -158,9 +158,9 @@ func stateForm(provider string) hub.Form {
 func newPass(r *hub.Request, form hub.Form, seal func(hub.State) string) hub.Pass {
 	switch r.Format {
 	case hub.Messages:
-		return hub.Translate(chat.NewReader(form, false), messages.NewWriter(r, reply(r, seal)))
+		return hub.Translate(chat.NewReader(form, false), messages.Format{}.NewWriter(r, reply(r, seal)))
 	case hub.Responses:
-		return hub.Translate(chat.NewReader(form, false), responses.NewWriter(r, reply(r, seal)))
+		return hub.Translate(chat.NewReader(form, false), responses.Format{}.NewWriter(r, reply(r, seal)))
 	case hub.Chat:
 	}
 	return chat.NewPass(r.Model, r.IncludeUsage, hub.CountTokens(r))

@@ -44,12 +44,12 @@ var tokenForms = []struct {
 	write    func(*hub.Request, *hub.Target) (hub.Written, error)
 	secret   string // what only the state can bring back
 }{
-	{hub.FormThought, "gemini", "05b-signature-without-reasoning/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormThought, false) }, chat.Write, "CiQB0e2Kb7n3Yw+/Q8xk1zT5m0vR4aH6pJcUeF9dLs2gW=="},
-	{hub.FormContent, "deepseek", "05a-reasoning-then-tool/chunks.sse", func() hub.Reader { return chat.NewReader("", false) }, chat.Write, "I need the weather."},
-	{hub.FormDetails, "openrouter", "05c-reasoning-details/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormDetails, false) }, chat.Write, "EqQBCkgIBxABGAIiQL8mF0"},
-	{hub.FormSignature, "anthropic", "20-tokens/signature.sse", messages.NewReader, messages.Write, "EqoBCkgIARABGAIiQAs0"},
-	{hub.FormRedacted, "anthropic", "20-tokens/redacted.sse", messages.NewReader, messages.Write, "EmwKAhgBEgy3va3pzix"},
-	{hub.FormItem, "openai", "20-tokens/item.sse", responses.NewReader, responses.Write, "gAAAAABpH0x2Zq"},
+	{hub.FormThought, "gemini", "05b-signature-without-reasoning/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormThought, false) }, chat.Format{}.Write, "CiQB0e2Kb7n3Yw+/Q8xk1zT5m0vR4aH6pJcUeF9dLs2gW=="},
+	{hub.FormContent, "deepseek", "05a-reasoning-then-tool/chunks.sse", func() hub.Reader { return chat.NewReader("", false) }, chat.Format{}.Write, "I need the weather."},
+	{hub.FormDetails, "openrouter", "05c-reasoning-details/chunks.sse", func() hub.Reader { return chat.NewReader(hub.FormDetails, false) }, chat.Format{}.Write, "EqQBCkgIBxABGAIiQL8mF0"},
+	{hub.FormSignature, "anthropic", "20-tokens/signature.sse", func() hub.Reader { return messages.Format{}.NewReader(nil) }, messages.Format{}.Write, "EqoBCkgIARABGAIiQAs0"},
+	{hub.FormRedacted, "anthropic", "20-tokens/redacted.sse", func() hub.Reader { return messages.Format{}.NewReader(nil) }, messages.Format{}.Write, "EmwKAhgBEgy3va3pzix"},
+	{hub.FormItem, "openai", "20-tokens/item.sse", func() hub.Reader { return responses.Format{}.NewReader(nil) }, responses.Format{}.Write, "gAAAAABpH0x2Zq"},
 }
 
 // TestGoldenTokens: the state of a model's reasoning goes to the client as a token and
@@ -126,9 +126,9 @@ func TestGoldenTokens(t *testing.T) {
 
 func newClientWriter(r *hub.Request, seal func(hub.State) string) hub.Writer {
 	if r.Format == hub.Responses {
-		return responses.NewWriter(r, reply(r, seal))
+		return responses.Format{}.NewWriter(r, reply(r, seal))
 	}
-	return messages.NewWriter(r, reply(r, seal))
+	return messages.Format{}.NewWriter(r, reply(r, seal))
 }
 
 // indented returns a body in the form of golden files. Only white space is added.

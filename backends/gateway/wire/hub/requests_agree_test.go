@@ -195,8 +195,8 @@ func gist(r *hub.Request) string {
 // upstream of any format gets says it too.
 func TestRequestsSurvive(t *testing.T) {
 	t.Parallel()
-	read := map[hub.Format]func([]byte, hub.ReadOptions) (*hub.Request, error){hub.Chat: chat.Read, hub.Messages: messages.Read, hub.Responses: responses.Read}
-	write := map[hub.Format]func(*hub.Request, *hub.Target) (hub.Written, error){hub.Chat: chat.Write, hub.Messages: messages.Write, hub.Responses: responses.Write}
+	read := map[hub.Format]func([]byte, hub.ReadOptions) (*hub.Request, error){hub.Chat: chat.Format{}.Read, hub.Messages: messages.Format{}.Read, hub.Responses: responses.Format{}.Read}
+	write := map[hub.Format]func(*hub.Request, *hub.Target) (hub.Written, error){hub.Chat: chat.Format{}.Write, hub.Messages: messages.Format{}.Write, hub.Responses: responses.Format{}.Write}
 	all := [...]hub.Format{hub.Chat, hub.Messages, hub.Responses}
 	target := &hub.Target{
 		Provider: &catalog.Provider{Code: "p", Shape: catalog.Shape{}},

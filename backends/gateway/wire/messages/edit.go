@@ -14,7 +14,7 @@ import (
 // open opens a token of reasoning state. A nil open means that no token can be opened. A token is replaced by the state
 // in it if the candidate can continue from that, else its block is left out. Signatures that are not tokens of the
 // gateway stay, since they may be the candidate's.
-func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
+func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{Editor: hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
 		return hub.Written{}, err

@@ -100,7 +100,7 @@ func TestEdit(t *testing.T) {
 			if c.target != nil {
 				c.target(target)
 			}
-			got, err := Edit(&hub.Request{Body: []byte(c.body), MaxTokens: 100000}, target, editOpen)
+			got, err := Format{}.Edit(&hub.Request{Body: []byte(c.body), MaxTokens: 100000}, target, editOpen)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,13 +117,13 @@ func TestEdit(t *testing.T) {
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte(`{"model":"a","max_tokens":10,"top_k":4,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"kcs1.fit"},{"type":"redacted_thinking","data":"kcs1.other"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := Read(body, hub.ReadOptions{Version: "2023-06-01", Open: editOpen})
+		r, err := Format{}.Read(body, hub.ReadOptions{Version: "2023-06-01", Open: editOpen})
 		if err != nil {
 			return
 		}
 		target := upstreamTarget()
 		target.Drop = append(target.Drop, "top_k", "temperature")
-		got, err := Edit(r, target, editOpen)
+		got, err := Format{}.Edit(r, target, editOpen)
 		if err != nil || !json.Valid(got.Body) {
 			t.Fatalf("error %v: %s", err, got.Body)
 		}
@@ -132,14 +132,14 @@ func FuzzEdit(f *testing.F) {
 
 func BenchmarkEdit75KB(b *testing.B) {
 	b.ReportAllocs()
-	written, err := Write(upstreamLarge(), upstreamTarget())
+	written, err := Format{}.Write(upstreamLarge(), upstreamTarget())
 	if err != nil {
 		b.Fatal(err)
 	}
 	r, t := &hub.Request{Body: written.Body}, upstreamTarget()
 	b.SetBytes(int64(len(r.Body)))
 	for b.Loop() {
-		if _, err := Edit(r, t, editOpen); err != nil {
+		if _, err := (Format{}).Edit(r, t, editOpen); err != nil {
 			b.Fatal(err)
 		}
 	}

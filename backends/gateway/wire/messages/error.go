@@ -33,14 +33,14 @@ func ErrorType(e *apierror.Error) string {
 }
 
 // Error returns the status and the body for an error. The id is that of the request.
-func Error(e *apierror.Error, id string) (status int, body []byte) {
+func (Format) Error(e *apierror.Error, id string) (status int, body []byte) {
 	if status = e.Status; status == http.StatusServiceUnavailable {
 		status = StatusOverloaded
 	}
 	body = jsontext.AppendQuoted([]byte(`{"type":"error","error":{"type":`), ErrorType(e))
-	body = jsontext.AppendQuoted(append(body, `,"message":`...), e.Message)
+	body = jsontext.AppendMember(body, `,"message":`, e.Message)
 	if e.Code == "thread_unsupported_request" { // the vendor's SDKs act on this code
-		body = append(jsontext.AppendQuoted(append(body, `,"details":{"error_code":`...), e.Code), '}')
+		body = append(jsontext.AppendMember(body, `,"details":{"error_code":`, e.Code), '}')
 	}
-	return status, append(jsontext.AppendQuoted(append(body, `},"request_id":`...), id), '}')
+	return status, append(jsontext.AppendMember(body, `},"request_id":`, id), '}')
 }

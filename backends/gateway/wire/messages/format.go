@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Format is messages in the table of package formats.
@@ -20,8 +19,7 @@ var facts = hub.Facts{
 	Name: hub.Messages, Surface: "messages", Base: "/v1", Path: "/messages", API: wire.APIMessages, Count: "/count_tokens",
 	Counts: []string{
 		"cache_control", "compaction", "context_management", "mcp_servers", "messages", "model", "output_config",
-		"output_format", "speed", "system", "thinking",
-		"tool_choice", "tools",
+		"output_format", "speed", "system", "thinking", "tool_choice", "tools",
 	},
 	Header: []string{versionHeader, "Anthropic-Beta"}, Version: versionHeader,
 	Lacks: wire.NeedAudio | wire.NeedChoices, Mistakes: wire.NeedFile | wire.NeedPrefill,
@@ -31,29 +29,10 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Read parses a client's request.
-func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
-
-// ReadCount parses a request to count tokens.
-func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
-	return ReadCount(body, o)
-}
-
 // AppendCount appends the response to a request to count tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
-
-// Write returns a request for an upstream.
-func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
-
-// Edit returns a messages client's request for an upstream.
-func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
-	return Edit(r, t, open)
-}
-
-// NewPass returns a Pass for the answer of a messages upstream to a messages client.
-func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass { return NewPass(r, reply) }
 
 // URL returns the address at which a provider is asked.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
@@ -72,18 +51,9 @@ func (Format) Param(name string) string {
 	return name
 }
 
-// NewReader returns a reader of the answer of a provider.
-func (Format) NewReader(*catalog.Provider) hub.Reader { return NewReader() }
-
-// NewWriter returns a writer of the answer for a client.
-func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
-
 // TierEffort returns the output_config.effort of a request that Read has accepted, or an empty string. It chooses the
 // tier (specification 2.5). It may differ from the request's Effort: a client that turns thinking off may still ask for
 // a high tier.
 func (Format) TierEffort(r *hub.Request) hub.Effort {
 	return hub.Effort(gjson.GetBytes(r.Body, "output_config.effort").Str)
 }
-
-// Error returns the status and the body for an error.
-func (Format) Error(e *apierror.Error, id string) (status int, body []byte) { return Error(e, id) }

@@ -10,7 +10,7 @@ import (
 
 // NewPass returns a Pass between a messages upstream and a messages client. Answers are passed on byte for byte except
 // for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
-func NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
+func (Format) NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model))}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // passAll returns all that a client gets of a stream.
 func passAll(t testing.TB, stream io.Reader) (out, outcome string, p hub.Pass) {
-	p = NewPass(&hub.Request{Model: `my "model"`}, hub.Reply{})
+	p = Format{}.NewPass(&hub.Request{Model: `my "model"`}, hub.Reply{})
 	var dst []byte
 	proof := false
 	ended, err := upstreamEvents(t, stream, func(name, data []byte) (bool, error) {
@@ -78,7 +78,7 @@ func TestPassCounts(t *testing.T) {
 func TestPassWhole(t *testing.T) {
 	t.Parallel()
 	body := `{ "model": "up", "id":"msg_1","type":"message","content":[{"type":"text","text":"abc"},{"type":"tool_use","id":"a","name":"f","input":{"model":1}}],"stop_reason":"end_turn","usage":{"input_tokens":2,"output_tokens":1},"new":[1]}`
-	p := NewPass(&hub.Request{Model: "mine"}, hub.Reply{})
+	p := Format{}.NewPass(&hub.Request{Model: "mine"}, hub.Reply{})
 	out, err := p.Whole(nil, []byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestPassWhole(t *testing.T) {
 	if p.Usage().Prompt != 2 || p.TextBytes() != int64(len(`abc{"model":1}`)) {
 		t.Errorf("usage %+v, %d bytes", p.Usage(), p.TextBytes())
 	}
-	_, err = NewPass(&hub.Request{}, hub.Reply{}).Whole(nil, []byte(`{"type":"error","error":{"type":"api_error","message":"x"}}`))
+	_, err = Format{}.NewPass(&hub.Request{}, hub.Reply{}).Whole(nil, []byte(`{"type":"error","error":{"type":"api_error","message":"x"}}`))
 	if got := upstreamErrorName(err); got != "upstream api_error/: x" {
 		t.Errorf("error %s", got)
 	}
@@ -97,7 +97,7 @@ func TestPassWhole(t *testing.T) {
 
 func TestPassFailAndKeepAlive(t *testing.T) {
 	t.Parallel()
-	p := NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+	p := Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{})
 	if got := string(p.KeepAlive(nil)); got != ": keep-alive\n\n" {
 		t.Errorf("before the start: %q", got)
 	}
@@ -119,7 +119,7 @@ func FuzzPass(f *testing.F) {
 		f.Add([]byte(stream))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+		p := Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{})
 		events := wire.NewEventReader(bytes.NewReader(data))
 		defer events.Release()
 		for {
@@ -141,7 +141,7 @@ func FuzzPass(f *testing.F) {
 				break
 			}
 		}
-		if out, err := NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(nil, data); err == nil && !json.Valid(out) {
+		if out, err := (Format{}).NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(nil, data); err == nil && !json.Valid(out) {
 			t.Fatalf("no JSON: %s", out)
 		}
 	})
@@ -162,7 +162,7 @@ func checkPassEvent(t *testing.T, dst []byte) {
 
 func BenchmarkPassText(b *testing.B) {
 	b.ReportAllocs()
-	p := NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+	p := Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{})
 	name, data := []byte("content_block_delta"), []byte(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of an answer"}}`)
 	dst := make([]byte, 0, 4096)
 	for b.Loop() {

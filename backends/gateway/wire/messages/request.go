@@ -15,13 +15,13 @@ import (
 
 // Read parses a request of POST /v1/messages (specification 4). Its errors are *apierror.Error with status 400 and the
 // JSON path of the invalid field.
-func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, false)
 }
 
 // ReadCount parses a request of POST /v1/messages/count_tokens (specification 15.1), in which max_tokens may be
 // missing. Its errors are those of Read.
-func ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	return read(body, o, true)
 }
 
@@ -139,8 +139,7 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 // read evaluates the members of the top level. Tools come before the messages, whose calls refer to them.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
-		r.top, r.sampling, r.reasoning, r.format,
-		r.elsewhere, r.tools, r.choice, r.identity, r.system, r.conversation,
+		r.top, r.sampling, r.reasoning, r.format, r.elsewhere, r.tools, r.choice, r.identity, r.system, r.conversation,
 	} {
 		if err := step(f); err != nil {
 			return err

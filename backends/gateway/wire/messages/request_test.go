@@ -44,7 +44,7 @@ const (
 
 func mustRead(t *testing.T, body, version string) *hub.Request {
 	t.Helper()
-	r, err := Read([]byte(body), hub.ReadOptions{Open: testOpen, Version: version})
+	r, err := Format{}.Read([]byte(body), hub.ReadOptions{Open: testOpen, Version: version})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -182,7 +182,7 @@ type refusalCase struct{ body, version, param, code, message string }
 
 func (c refusalCase) run(t *testing.T) {
 	t.Helper()
-	r, err := Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
+	r, err := Format{}.Read([]byte(c.body), hub.ReadOptions{Open: testOpen, Version: c.version})
 	if err == nil { // the vendor may take it
 		err = r.Own
 	}
@@ -468,16 +468,16 @@ func TestReadContent(t *testing.T) {
 func TestReadCount(t *testing.T) {
 	t.Parallel()
 	body := `{"model":"a","messages":[{"role":"user","content":"x"}],"thinking":{"type":"enabled","budget_tokens":2048}}`
-	if _, err := ReadCount([]byte(body), hub.ReadOptions{}); err != nil {
+	if _, err := (Format{}).ReadCount([]byte(body), hub.ReadOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Read([]byte(body), hub.ReadOptions{}); err == nil {
+	if _, err := (Format{}).Read([]byte(body), hub.ReadOptions{}); err == nil {
 		t.Error("Read takes a request without max_tokens")
 	}
-	if r, err := ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.Own != nil {
+	if r, err := (Format{}).ReadCount([]byte(ask(`"compaction":{"type":"summarize"}`)), hub.ReadOptions{}); err != nil || r.Own != nil {
 		t.Errorf("counting what is to be summed up: %v, %v", err, r.Own)
 	}
-	if _, err := ReadCount([]byte(ask(`"max_tokens":-1`)), hub.ReadOptions{}); err == nil {
+	if _, err := (Format{}).ReadCount([]byte(ask(`"max_tokens":-1`)), hub.ReadOptions{}); err == nil {
 		t.Error("ReadCount takes a wrong max_tokens")
 	}
 }
@@ -670,7 +670,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(talk(user(`"q"`), assistant(`[{"type":"thinking","thinking":"t","signature":"kcs1.thought.S"},{"type":"tool_use","id":"a","name":"f","input":{}}]`),
 		user(`[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"url","url":"https://a"}}]}]`))), older)
 	f.Fuzz(func(t *testing.T, body []byte, version string) {
-		r, err := Read(body, hub.ReadOptions{Open: testOpen, Version: version})
+		r, err := Format{}.Read(body, hub.ReadOptions{Open: testOpen, Version: version})
 		if err != nil {
 			var e *apierror.Error
 			if !errors.As(err, &e) || e.Status != 400 {
@@ -732,7 +732,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(body, hub.ReadOptions{Version: newer}); err != nil {
+		if _, err := (Format{}).Read(body, hub.ReadOptions{Version: newer}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -53,7 +53,7 @@ func TestCacheMarks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			read := map[string]func([]byte, hub.ReadOptions) (*hub.Request, error){"chat": chat.Read, "responses": responses.Read, "messages": Read}[c.format]
+			read := map[string]func([]byte, hub.ReadOptions) (*hub.Request, error){"chat": chat.Format{}.Read, "responses": responses.Format{}.Read, "messages": Format{}.Read}[c.format]
 			r, err := read([]byte(`{"model":"m",`+c.body+`}`), hub.ReadOptions{Version: "2023-06-01"})
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestCacheMarks(t *testing.T) {
 			for _, on := range []bool{true, false} {
 				target := upstreamTarget()
 				target.CacheMarks = on
-				written, err := Write(r, target)
+				written, err := Format{}.Write(r, target)
 				if err != nil || !gjson.ValidBytes(written.Body) {
 					t.Fatalf("%v: %s", err, written.Body)
 				}

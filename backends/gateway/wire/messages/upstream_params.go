@@ -4,47 +4,48 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The versions of the format. The later one refuses sampling parameters.
-const (
-	upstreamVersion         = "2026-10-21"
-	upstreamSamplingVersion = "2023-06-01"
+// The headers with the versions of the format, which nobody changes. The later version refuses sampling parameters.
+var (
+	upstreamVersion         = map[string]string{"anthropic-version": noSampling}
+	upstreamSamplingVersion = map[string]string{"anthropic-version": "2023-06-01"}
 )
 
 // stop writes the sequences that stop the model. Sequences of white space only are left out, since the format refuses
 // them.
 func (w *upstreamWriter) stop() {
 	n := 0
-	for _, text := range w.r.Stop {
-		if upstreamBlank(text) {
+	for _, text := range w.Request.Stop {
+		if blocks.Blank(text) {
 			continue
 		}
 		if n++; n == 1 {
-			w.dst = append(w.dst, `,"stop_sequences":[`...)
+			w.Dst = append(w.Dst, `,"stop_sequences":[`...)
 		} else {
-			w.dst = append(w.dst, ',')
+			w.Dst = append(w.Dst, ',')
 		}
-		w.dst = jsontext.AppendQuoted(w.dst, text)
+		w.Dst = jsontext.AppendQuoted(w.Dst, text)
 	}
 	if n > 0 {
-		w.dst = append(w.dst, ']')
+		w.Dst = append(w.Dst, ']')
 	}
-	if n < len(w.r.Stop) {
+	if n < len(w.Request.Stop) {
 		w.dropped = append(w.dropped, "stop")
 	}
 }
 
-// params writes the other parameters and returns the version of the format that accepts them.
-func (w *upstreamWriter) params() (version string) {
+// params writes the other parameters and returns the header with the version of the format that accepts them.
+func (w *upstreamWriter) params() (version map[string]string) {
 	version = upstreamVersion
-	for _, p := range w.r.Params {
+	for _, p := range w.Request.Params {
 		switch {
 		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"):
 			continue
-		case upstreamDrops(w.t, p.Name):
+		case upstreamDrops(w.Target, p.Name):
 			w.dropped = append(w.dropped, p.Name)
 			continue
 		}
@@ -55,7 +56,7 @@ func (w *upstreamWriter) params() (version string) {
 			value, sent := w.sampling(p)
 			if sent && value != "" {
 				version = upstreamSamplingVersion
-				w.dst = append(append(append(append(w.dst, `,"`...), p.Name...), `":`...), value...)
+				w.Dst = jsontext.AppendAll(w.Dst, `,"`, p.Name, `":`, value)
 			} else if !sent {
 				w.dropped = append(w.dropped, p.Name)
 			}
@@ -64,7 +65,7 @@ func (w *upstreamWriter) params() (version string) {
 				w.dropped = append(w.dropped, p.Name)
 				continue
 			}
-			w.dst = append(append(append(w.dst, `,"metadata":{"user_id":`...), p.Value...), '}')
+			w.Dst = jsontext.AppendAll(w.Dst, `,"metadata":{"user_id":`, p.Value, `}`)
 		case "service_tier":
 			w.tier(p)
 		default:
@@ -85,7 +86,7 @@ func (w *upstreamWriter) sampling(p hub.Param) (value string, ok bool) {
 		if n >= 1 {
 			return "", n == 1
 		}
-		if p.Name == "top_p" && w.r.Param("temperature") != "" && w.r.Param("temperature") != "1" {
+		if p.Name == "top_p" && w.Request.Param("temperature") != "" && w.Request.Param("temperature") != "1" {
 			return "", false
 		}
 	}
@@ -98,9 +99,9 @@ func (w *upstreamWriter) sampling(p hub.Param) (value string, ok bool) {
 func (w *upstreamWriter) tier(p hub.Param) {
 	switch p.Value {
 	case `"auto"`:
-		w.dst = append(w.dst, `,"service_tier":"auto"`...)
+		w.Dst = append(w.Dst, `,"service_tier":"auto"`...)
 	case `"default"`:
-		w.dst = append(w.dst, `,"service_tier":"standard_only"`...)
+		w.Dst = append(w.Dst, `,"service_tier":"standard_only"`...)
 	default:
 		w.dropped = append(w.dropped, p.Name)
 	}

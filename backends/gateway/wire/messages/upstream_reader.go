@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -11,7 +12,7 @@ import (
 
 // NewReader returns a reader of the answer of a messages upstream (specification 10). What an upstream's own tools did
 // is left out, since no client of another format asked for it.
-func NewReader() hub.Reader { return &upstreamReader{} }
+func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{} }
 
 // maxUpstreamCalls bounds the ids and open blocks that an answer makes the gateway keep.
 const maxUpstreamCalls = 1024

@@ -113,7 +113,7 @@ func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (don
 
 // upstreamRead returns all that a reader makes of a stream.
 func upstreamRead(t testing.TB, stream io.Reader) (deltas, outcome string) {
-	reader := NewReader()
+	reader := Format{}.NewReader(nil)
 	var b strings.Builder
 	proof := false
 	take := func(step hub.Step) {
@@ -178,7 +178,7 @@ func TestUpstreamReaderWhole(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			deltas, err := NewReader().Whole([]byte(c.body))
+			deltas, err := Format{}.NewReader(nil).Whole([]byte(c.body))
 			if got := upstreamDump(deltas); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
@@ -192,7 +192,7 @@ func TestUpstreamReaderWhole(t *testing.T) {
 func TestUpstreamReaderMakesIDsLegal(t *testing.T) {
 	t.Parallel()
 	body := `{"content":[{"type":"tool_use","id":"a b","name":"f","input":{}},{"type":"tool_use","id":"ok","name":"f","input":{}},{"type":"tool_use","id":"ok","name":"f","input":{}},{"type":"tool_use","name":"f"}],"stop_reason":"tool_use"}`
-	deltas, err := NewReader().Whole([]byte(body))
+	deltas, err := Format{}.NewReader(nil).Whole([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestUpstreamUsage(t *testing.T) {
 		{"behind the end", []string{start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_delta","delta":{},"usage":{"output_tokens":9}}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 9, Known: true}},
 		{"null", []string{start, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":null}`}, wire.Usage{Prompt: 10, CacheRead: 3, Completion: 1}},
 	} {
-		r, p := NewReader(), NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+		r, p := Format{}.NewReader(nil), Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{})
 		for _, event := range c.events {
 			if _, err := r.Event(nil, []byte(event)); err != nil {
 				t.Fatal(err)
@@ -292,7 +292,7 @@ func FuzzUpstreamReader(f *testing.F) {
 	}
 	f.Add([]byte(`{"content":[{"type":"tool_use","id":"a","name":"f"}],"stop_reason":"tool_use"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		reader := NewReader()
+		reader := Format{}.NewReader(nil)
 		var all []hub.Delta
 		keep := func(step hub.Step) {
 			for _, d := range step.Deltas {
@@ -324,7 +324,7 @@ func FuzzUpstreamReader(f *testing.F) {
 		if failure == nil && (len(all) == 0 || all[len(all)-1].Kind != hub.DeltaEnd) {
 			t.Fatal("complete without an end")
 		}
-		whole, err := NewReader().Whole(data)
+		whole, err := Format{}.NewReader(nil).Whole(data)
 		checkUpstreamOrder(t, whole)
 		if err == nil && (len(whole) == 0 || whole[len(whole)-1].Kind != hub.DeltaEnd) {
 			t.Fatal("a whole answer without an end")
@@ -334,7 +334,7 @@ func FuzzUpstreamReader(f *testing.F) {
 
 func BenchmarkUpstreamReaderText(b *testing.B) {
 	b.ReportAllocs()
-	reader := NewReader()
+	reader := Format{}.NewReader(nil)
 	name, data := []byte("content_block_delta"), []byte(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of an answer"}}`)
 	for b.Loop() {
 		if step, err := reader.Event(name, data); err != nil || len(step.Deltas) != 1 {

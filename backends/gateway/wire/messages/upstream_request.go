@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -13,50 +14,51 @@ import (
 const upstreamMaxTokens = 4096
 
 // Write returns a request for a messages upstream (specification 10).
-func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.OtherOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
 	}
 	r = r.InCommonWords()
-	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
+	w := newUpstreamWriter(r, t, make([]byte, 0, len(r.Body)+2048))
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the messages format gives one answer", n)
 	}
 	w.maxTokens = upstreamLimit(r, t)
 	w.decideThinking()
 	w.decideOutput()
-	w.dst = append(w.dst, `{"model":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
-	w.dst = append(w.dst, `,"max_tokens":`...)
-	w.dst = strconv.AppendInt(w.dst, w.maxTokens, 10)
-	rest, err := w.system()
+	w.Dst = jsontext.AppendMember(w.Dst, `{"model":`, t.Model.ID)
+	w.Dst = append(w.Dst, `,"max_tokens":`...)
+	w.Dst = strconv.AppendInt(w.Dst, w.maxTokens, 10)
+	rest, wrote, err := w.System(w, `,"system":[`, w.outputRule())
 	if err != nil {
 		return hub.Written{}, err
 	}
-	w.dst = append(w.dst, `,"messages":[`...)
-	if err := w.messages(rest); err != nil {
+	if wrote {
+		w.marks.system = len(w.Dst) - 1
+		w.Dst = append(w.Dst, ']')
+	}
+	w.Dst = append(w.Dst, `,"messages":[`...)
+	if err := w.Messages(w, rest); err != nil {
 		return hub.Written{}, err
 	}
-	w.dst = append(w.dst, ']')
+	w.Dst = append(w.Dst, ']')
 	w.tools()
 	w.reasoning()
 	w.stop()
 	version := w.params()
 	w.dropped = append(w.dropped, r.OnlyOfChat()...)
 	if r.Stream {
-		w.dst = append(w.dst, `,"stream":true`...)
+		w.Dst = append(w.Dst, `,"stream":true`...)
 	}
-	w.dst = append(w.dst, '}')
+	w.Dst = append(w.Dst, '}')
 	if upstreamMarksOf(r, t) {
-		w.dst = w.marks.write(w.dst)
+		w.Dst = w.marks.write(w.Dst)
 	}
-	return hub.Written{Body: w.dst, Dropped: w.dropped, Header: map[string]string{"anthropic-version": version}}, nil
+	return hub.Written{Body: w.Dst, Dropped: w.dropped, Header: version}, nil
 }
 
 type upstreamWriter struct {
-	r       *hub.Request
-	t       *hub.Target
-	dst     []byte
+	blocks.Turns
 	dropped []string
 
 	maxTokens int64
@@ -65,9 +67,11 @@ type upstreamWriter struct {
 	budget    int64  // for thinking that is turned on with a budget
 	grammar   string // the schema that the answer is held to; empty if there is none
 
-	role  hub.Role // of the message being written; 0 if there is none
-	turns int      // messages written
 	marks upstreamMarks
+}
+
+func newUpstreamWriter(r *hub.Request, t *hub.Target, dst []byte) *upstreamWriter {
+	return &upstreamWriter{Turns: blocks.Turns{Request: r, Target: t, Format: "messages", Dst: dst}}
 }
 
 // upstreamDrops reports whether a parameter is not sent. Parameters that the shape of a provider drops are dropped in
@@ -89,77 +93,39 @@ func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
 	return upstreamMaxTokens
 }
 
-// system writes the leading system messages and returns the index of the message after them.
-func (w *upstreamWriter) system() (rest int, err error) {
-	const open = `,"system":[`
-	from := len(w.dst)
-	w.dst = append(w.dst, open...)
-	texts := 0
-	block := func(text, cache string) {
-		if upstreamBlank(text) {
-			return
-		}
-		if texts++; texts > 1 {
-			w.dst = append(w.dst, ',')
-		}
-		w.textBlock(text, cache)
-	}
-	for ; rest < len(w.r.Messages); rest++ {
-		m := &w.r.Messages[rest]
-		if m.Role != hub.System && m.Role != hub.Developer {
-			break
-		}
-		for i := range m.Parts {
-			p := &m.Parts[i]
-			if p.Kind != hub.PartText {
-				return 0, fmt.Errorf("messages[%d] is a system message with more than text, which the messages format does not carry", rest)
-			}
-			block(p.Text, p.Cache)
-		}
-	}
-	block(w.outputRule(), "")
-	if texts == 0 {
-		w.dst = w.dst[:from]
-		return rest, nil
-	}
-	w.marks.system = len(w.dst) - 1
-	w.dst = append(w.dst, ']')
-	return rest, nil
-}
-
 // outputRule returns what the model must be told about the form of its answer.
 func (w *upstreamWriter) outputRule() string {
 	if w.grammar != "" {
 		return ""
 	}
-	return w.r.Output.Rule()
+	return w.Request.Output.Rule()
 }
 
 // decideOutput determines whether the schema of the answer can be sent as such.
 func (w *upstreamWriter) decideOutput() {
-	if o := w.r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.t.Model.JSONSchema {
-		w.grammar, _ = upstreamGrammar(o.Schema)
+	if o := w.Request.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.Target.Model.JSONSchema {
+		w.grammar, _ = Grammar(o.Schema)
 	}
 }
 
 func (w *upstreamWriter) tools() {
-	parallel := w.r.Param("parallel_tool_calls") != "false"
-	if len(w.r.Tools) == 0 {
+	parallel := w.Request.Param("parallel_tool_calls") != "false"
+	if len(w.Request.Tools) == 0 {
 		return // tool_choice without tools is an error there
 	}
-	w.dst = append(w.dst, `,"tools":[`...)
-	for i := range w.r.Tools {
+	w.Dst = append(w.Dst, `,"tools":[`...)
+	for i := range w.Request.Tools {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Dst = append(w.Dst, ',')
 		}
-		w.tool(&w.r.Tools[i])
+		w.tool(&w.Request.Tools[i])
 	}
-	w.marks.tool = len(w.dst) - 1
-	w.dst = append(w.dst, ']')
+	w.marks.tool = len(w.Dst) - 1
+	w.Dst = append(w.Dst, ']')
 	var kind string
-	switch w.r.Choice.Mode {
+	switch w.Request.Choice.Mode {
 	case "auto", "none":
-		kind = w.r.Choice.Mode
+		kind = w.Request.Choice.Mode
 	case "required":
 		kind = "any"
 	case "function":
@@ -170,41 +136,38 @@ func (w *upstreamWriter) tools() {
 		}
 		kind = "auto"
 	}
-	w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), '"')
+	w.Dst = jsontext.AppendAll(w.Dst, `,"tool_choice":{"type":"`, kind, `"`)
 	if kind == "tool" {
-		w.dst = append(w.dst, `,"name":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, w.r.Choice.Name)
+		w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, w.Request.Choice.Name)
 	}
 	if !parallel && kind != "none" {
-		w.dst = append(w.dst, `,"disable_parallel_tool_use":true`...)
+		w.Dst = append(w.Dst, `,"disable_parallel_tool_use":true`...)
 	}
-	w.dst = append(w.dst, '}')
+	w.Dst = append(w.Dst, '}')
 }
 
 func (w *upstreamWriter) tool(t *hub.Tool) {
-	w.dst = append(w.dst, `{"name":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
+	w.Dst = jsontext.AppendMember(w.Dst, `{"name":`, t.Name)
 	if t.Description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
+		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
-	schema, strict := upstreamSchema(t.Parameters), false
-	if t.Strict == "true" && !upstreamDrops(w.t, "strict") {
-		if held, ok := upstreamGrammar(schema); ok {
+	schema, strict := ToolSchema(t.Parameters), false
+	if t.Strict == "true" && !upstreamDrops(w.Target, "strict") {
+		if held, ok := Grammar(schema); ok {
 			schema, strict = held, true
 		}
 	}
-	w.dst = append(append(w.dst, `,"input_schema":`...), schema...)
+	w.Dst = append(append(w.Dst, `,"input_schema":`...), schema...)
 	if strict {
-		w.dst = append(w.dst, `,"strict":true`...)
+		w.Dst = append(w.Dst, `,"strict":true`...)
 	}
 	w.cache(t.Cache)
-	w.dst = append(w.dst, '}')
+	w.Dst = append(w.Dst, '}')
 }
 
 // cache writes the mark of a block.
 func (w *upstreamWriter) cache(mark string) {
 	if mark != "" {
-		w.dst = append(append(w.dst, `,"cache_control":`...), mark...)
+		w.Dst = append(append(w.Dst, `,"cache_control":`...), mark...)
 	}
 }

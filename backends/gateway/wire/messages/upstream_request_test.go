@@ -209,7 +209,7 @@ func TestUpstreamRequest(t *testing.T) {
 			if c.target != nil {
 				c.target(target)
 			}
-			got, err := Write(&c.request, target)
+			got, err := Format{}.Write(&c.request, target)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v, want %s", err, c.err)
@@ -267,7 +267,7 @@ func TestUpstreamGrammar(t *testing.T) {
 		`{"$defs":{"x":` + closed(`"y":{"$ref":"#/$defs/y"}`) + `,"y":` + closed(`"x":{"type":"array","items":{"$ref":"#/$defs/x"}}`) + `},"$ref":"#/$defs/x"}`: none,
 		`[]`: none,
 	} {
-		got, ok := upstreamGrammar(schema)
+		got, ok := Grammar(schema)
 		switch want {
 		case "":
 			want = schema
@@ -277,7 +277,7 @@ func TestUpstreamGrammar(t *testing.T) {
 		if got != want || ok != (want != "") {
 			t.Errorf("%s\ngot  %s, %t\nwant %s", schema, got, ok, want)
 		}
-		if again, ok := upstreamGrammar(got); got != "" && (!ok || again != got) {
+		if again, ok := Grammar(got); got != "" && (!ok || again != got) {
 			t.Errorf("%s\nonce more is %s", got, again)
 		}
 	}
@@ -314,11 +314,11 @@ func TestUpstreamSchema(t *testing.T) {
 		if want == "" {
 			want = schema
 		}
-		got := upstreamSchema(schema)
+		got := ToolSchema(schema)
 		if got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", schema, got, want)
 		}
-		if again := upstreamSchema(got); again != got {
+		if again := ToolSchema(got); again != got {
 			t.Errorf("%s\nonce more is %s", got, again)
 		}
 	}
@@ -347,7 +347,7 @@ func TestUpstreamSchemaBounded(t *testing.T) {
 		"references":      {`{"$defs":{"pad":"` + strings.Repeat("x", 4<<20) + `","a":{"properties":{"x":{}}}},"anyOf":[` + strings.Repeat(`{"$ref":"#/$defs/a"},`, 100_000) + `{}]}`, 1, 0},
 		"circles":         {`{"$defs":{"a":{"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/a"},`, 1000) + `{}]}},"allOf":[{"$ref":"#/$defs/a"}]}`, 0, 0},
 	} {
-		written := gjson.Parse(upstreamSchema(test.schema))
+		written := gjson.Parse(ToolSchema(test.schema))
 		if got := int64(len(written.Get("properties").Map())); got != test.properties {
 			t.Errorf("%s: %d properties, want %d", name, got, test.properties)
 		}
@@ -375,7 +375,7 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 	b.ReportAllocs()
 	r, t := upstreamLarge(), upstreamTarget()
 	for b.Loop() {
-		if _, err := Write(r, t); err != nil {
+		if _, err := (Format{}).Write(r, t); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -386,12 +386,12 @@ func FuzzUpstreamRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"text","text":"b"}]}],"tools":[{"name":"f","input_schema":{}}],"thinking":{"type":"adaptive"}}`))
 	f.Add([]byte(`{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"a"}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"oneOf":[{"type":"string","maxLength":3},{"$ref":"#/$defs/x"}],"enum":[1,{}]}},"$defs":{"x":{"items":{"type":"array","minItems":2}}}}}},"tools":[{"name":"f","strict":true,"input_schema":{"properties":{"a":{"const":1,"x":"y"}}}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := Read(body, hub.ReadOptions{Version: "2023-06-01"})
+		r, err := Format{}.Read(body, hub.ReadOptions{Version: "2023-06-01"})
 		if err != nil {
 			return
 		}
 		before := fmt.Sprint(r.Messages)
-		written, err := Write(r, upstreamTarget())
+		written, err := Format{}.Write(r, upstreamTarget())
 		if err != nil {
 			return
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamGrammar returns a schema in the form that the format requires for answers that are held to it: with the
+// Grammar returns a schema in the form that Claude and its hosts require for answers that are held to it: with the
 // keywords for which it has a grammar, with closed objects, and with the other keywords listed in the description. A
 // schema without other keywords is returned unchanged. ok is false for a schema whose meaning would change: open
 // objects, "anything", circular references.
-func upstreamGrammar(schema string) (_ string, ok bool) {
+func Grammar(schema string) (_ string, ok bool) {
 	g := grammar{fits: true}
 	g.schema(gjson.Parse(schema))
 	switch {
@@ -236,8 +236,7 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 			text = append(text, "\n\n"...)
 		}
 		for i, name := range n.names {
-			text = append(append(text, [...]string{"{", ", "}[min(i, 1)]...), name...)
-			text = append(append(text, ": "...), n.members[name].Raw...)
+			text = jsontext.AppendAll(text, [...]string{"{", ", "}[min(i, 1)], name, ": ", n.members[name].Raw)
 		}
 		text = append(text, '}')
 	}

@@ -5,7 +5,9 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // upstreamThinking is the setting of thinking in a request.
@@ -28,13 +30,13 @@ const (
 
 // decideThinking converts the effort into what the model supports (specification 11.1).
 func (w *upstreamWriter) decideThinking() {
-	if !w.t.Model.Reasoning || w.r.Effort == "" || upstreamDrops(w.t, "reasoning_effort") {
-		if w.r.Effort != "" {
+	if !w.Target.Model.Reasoning || w.Request.Effort == "" || upstreamDrops(w.Target, "reasoning_effort") {
+		if w.Request.Effort != "" {
 			w.dropped = append(w.dropped, "reasoning_effort")
 		}
 		return
 	}
-	asked := w.r.Effort
+	asked := w.Request.Effort
 	switch asked {
 	case hub.EffortNone:
 		w.thinking = upstreamOff
@@ -44,10 +46,10 @@ func (w *upstreamWriter) decideThinking() {
 	default:
 		w.thinking = upstreamAdaptive
 	}
-	if len(w.t.Efforts()) > 0 {
-		w.effort = string(w.t.Effort(asked, hub.EffortLow))
+	if len(w.Target.Efforts()) > 0 {
+		w.effort = string(w.Target.Effort(asked, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
-		w.thinking, w.budget = upstreamBudget, min(upstreamBudgets(w.r.Effort), w.maxTokens-1)
+		w.thinking, w.budget = upstreamBudget, min(upstreamBudgets(w.Request.Effort), w.maxTokens-1)
 	}
 	if w.forbidsThinking() || w.thinking == upstreamBudget && w.budget < upstreamLeastBudget {
 		w.thinking = upstreamOff
@@ -69,56 +71,51 @@ func upstreamBudgets(effort hub.Effort) int64 {
 // or its last assistant turn has calls but no signed thinking from which the model could continue (specification 4.4,
 // 11.2).
 func (w *upstreamWriter) forbidsThinking() bool {
-	if len(w.r.Tools) > 0 && (w.r.Choice.Mode == "required" || w.r.Choice.Mode == "function") {
+	if len(w.Request.Tools) > 0 && (w.Request.Choice.Mode == "required" || w.Request.Choice.Mode == "function") {
 		return true
 	}
-	if w.r.Needs&wire.NeedPrefill != 0 {
+	if w.Request.Needs&wire.NeedPrefill != 0 {
 		return true
 	}
-	for i := len(w.r.Messages) - 1; i >= 0; i-- {
-		if m := &w.r.Messages[i]; m.Role == hub.Assistant {
+	for i := len(w.Request.Messages) - 1; i >= 0; i-- {
+		if m := &w.Request.Messages[i]; m.Role == hub.Assistant {
 			return len(m.Calls) > 0 && !slices.ContainsFunc(m.Reasoning, func(x hub.Reasoning) bool {
-				return upstreamRestores(&x, w.t)
+				return blocks.Restores(&x, w.Target)
 			})
 		}
 	}
 	return false
 }
 
-// upstreamRestores reports whether a piece of reasoning is sent back to a candidate.
-func upstreamRestores(x *hub.Reasoning, t *hub.Target) bool {
-	return x.State.Fits(t) && (x.State.Form == hub.FormSignature || x.State.Form == hub.FormRedacted)
-}
-
 // reasoning writes thinking and output_config.
 func (w *upstreamWriter) reasoning() {
 	switch w.thinking {
 	case upstreamOff:
-		w.dst = append(w.dst, `,"thinking":{"type":"disabled"}`...)
+		w.Dst = append(w.Dst, `,"thinking":{"type":"disabled"}`...)
 	case upstreamAdaptive:
 		display := "omitted"
-		if w.r.Answer.Reasoning && !w.r.Answer.HideReasoningText {
+		if w.Request.Answer.Reasoning && !w.Request.Answer.HideReasoningText {
 			display = "summarized" // without it newer models send signatures only
 		}
-		w.dst = append(append(append(w.dst, `,"thinking":{"type":"adaptive","display":"`...), display...), `"}`...)
+		w.Dst = jsontext.AppendAll(w.Dst, `,"thinking":{"type":"adaptive","display":"`, display, `"}`)
 	case upstreamBudget:
-		w.dst = append(w.dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
-		w.dst = append(strconv.AppendInt(w.dst, w.budget, 10), '}')
+		w.Dst = append(w.Dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
+		w.Dst = append(strconv.AppendInt(w.Dst, w.budget, 10), '}')
 	case upstreamUnsaid:
 	}
 	format := w.grammar != ""
 	if w.effort == "" && !format {
 		return
 	}
-	w.dst = append(w.dst, `,"output_config":{`...)
+	w.Dst = append(w.Dst, `,"output_config":{`...)
 	if w.effort != "" {
-		w.dst = append(append(append(w.dst, `"effort":"`...), w.effort...), '"')
+		w.Dst = jsontext.AppendAll(w.Dst, `"effort":"`, w.effort, `"`)
 	}
 	if format {
 		if w.effort != "" {
-			w.dst = append(w.dst, ',')
+			w.Dst = append(w.Dst, ',')
 		}
-		w.dst = append(append(append(w.dst, `"format":{"type":"json_schema","schema":`...), w.grammar...), '}')
+		w.Dst = jsontext.AppendAll(w.Dst, `"format":{"type":"json_schema","schema":`, w.grammar, `}`)
 	}
-	w.dst = append(w.dst, '}')
+	w.Dst = append(w.Dst, '}')
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamSchema returns the schema of a tool in the form that the format requires: of draft 2020-12, of an object, and
+// ToolSchema returns the schema of a tool in the form that the format requires: of draft 2020-12, of an object, and
 // without a choice between schemas at its top. A schema of that form is returned unchanged.
-func upstreamSchema(schema string) string {
+func ToolSchema(schema string) string {
 	v := gjson.Parse(schema)
 	if !v.IsObject() {
 		return `{"type":"object","properties":{}}`

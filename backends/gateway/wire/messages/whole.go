@@ -42,7 +42,7 @@ func (w *writer) content(dst []byte, all []blocks.Block, cut bool) ([]byte, erro
 			dst = append(append(append(dst, `"thinking","thinking":"`...), b.Text...), `","signature":`...)
 			dst = jsontext.AppendQuoted(dst, w.answer.Signature(b))
 		case blocks.Redacted:
-			dst = jsontext.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.Token)
+			dst = jsontext.AppendMember(dst, `"redacted_thinking","data":`, b.Token)
 		case blocks.Tool:
 			input, ok := b.Input(cut)
 			if !ok {

@@ -12,7 +12,7 @@ import (
 //
 // An empty answer has one empty text block as a whole, and no block in a stream: an empty text block must not be
 // opened, and SDKs take a stream without blocks as a message without content.
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 
@@ -98,13 +98,12 @@ func (w *writer) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	case blocks.Thinking:
 		dst = append(dst, `"thinking","thinking":"","signature":""`...)
 	case blocks.Redacted:
-		dst = jsontext.AppendQuoted(append(dst, `"redacted_thinking","data":`...), b.Token)
+		dst = jsontext.AppendMember(dst, `"redacted_thinking","data":`, b.Token)
 	case blocks.Tool:
 		dst = tool(dst, b)
 		dst = append(dst, "{}"...)
 	}
-	dst = append(dst, '}')
-	dst = append(dst, frameEnd...)
+	dst = jsontext.AppendAll(dst, `}`, frameEnd)
 	if !w.pinged {
 		w.pinged = true
 		dst = append(dst, ping...)
@@ -114,8 +113,8 @@ func (w *writer) Begin(dst []byte, index int, b *blocks.Block) []byte {
 
 // tool appends a tool_use block, from its type up to its input.
 func tool(dst []byte, b *blocks.Block) []byte {
-	dst = jsontext.AppendQuoted(append(dst, `"tool_use","id":`...), b.ID)
-	dst = jsontext.AppendQuoted(append(dst, `,"name":`...), b.Name)
+	dst = jsontext.AppendMember(dst, `"tool_use","id":`, b.ID)
+	dst = jsontext.AppendMember(dst, `,"name":`, b.Name)
 	return append(dst, `,"input":`...)
 }
 
@@ -167,8 +166,8 @@ func appendFailure(dst []byte, f *hub.Failure) []byte {
 		f.Type = "api_error"
 	}
 	dst = jsontext.AppendQuoted(append(dst, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":"...), f.Type)
-	dst = jsontext.AppendQuoted(append(dst, `,"message":`...), f.Message)
-	dst = jsontext.AppendQuoted(append(dst, `},"request_id":`...), f.RequestID)
+	dst = jsontext.AppendMember(dst, `,"message":`, f.Message)
+	dst = jsontext.AppendMember(dst, `},"request_id":`, f.RequestID)
 	return append(dst, frameEnd...)
 }
 

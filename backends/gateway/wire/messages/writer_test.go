@@ -96,8 +96,8 @@ func TestWriter(t *testing.T) {
 	for _, c := range writerCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			stream := NewWriter(testRequest(), testReply()).Stream(nil, c.deltas)
-			w := NewWriter(testRequest(), testReply())
+			stream := Format{}.NewWriter(testRequest(), testReply()).Stream(nil, c.deltas)
+			w := Format{}.NewWriter(testRequest(), testReply())
 			var single []byte
 			for i := range c.deltas {
 				single = w.Stream(single, c.deltas[i:i+1])
@@ -105,7 +105,7 @@ func TestWriter(t *testing.T) {
 			if !bytes.Equal(stream, single) {
 				t.Errorf("deltas one by one give\n%s\nat once\n%s", single, stream)
 			}
-			whole, err := NewWriter(testRequest(), testReply()).Whole(c.deltas)
+			whole, err := Format{}.NewWriter(testRequest(), testReply()).Whole(c.deltas)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,11 +137,11 @@ func TestWriterThinkingDisplay(t *testing.T) {
 			t.Parallel()
 			r := testRequest()
 			r.Answer = c.answer
-			stream := NewWriter(r, testReply()).Stream(nil, c.deltas)
+			stream := Format{}.NewWriter(r, testReply()).Stream(nil, c.deltas)
 			if got := checkStream(t, stream).outline(); got != c.blocks {
 				t.Errorf("got %s, want %s", got, c.blocks)
 			}
-			whole, err := NewWriter(r, testReply()).Whole(c.deltas)
+			whole, err := Format{}.NewWriter(r, testReply()).Whole(c.deltas)
 			if err != nil || strings.Contains(string(whole)+string(stream), "secret") {
 				t.Errorf("whole %s, %v", whole, err)
 			}
@@ -151,7 +151,7 @@ func TestWriterThinkingDisplay(t *testing.T) {
 
 func TestWriterWithoutTokens(t *testing.T) {
 	t.Parallel()
-	stream := string(NewWriter(testRequest(), hub.Reply{}).Stream(nil, []hub.Delta{
+	stream := string(Format{}.NewWriter(testRequest(), hub.Reply{}).Stream(nil, []hub.Delta{
 		kept(hub.FormItem, "s"), thought("a"), kept(hub.FormRedacted, "r"), said("x"), ended(hub.FinishStop),
 	}))
 	m := checkStream(t, []byte(stream))
@@ -167,14 +167,14 @@ func TestWriterFail(t *testing.T) {
 	t.Parallel()
 	f := hub.Failure{Code: "upstream_stream_error", Type: "overloaded_error", Message: "it \"broke\"", RequestID: "req_1"}
 	want := "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"it \\\"broke\\\"\"},\"request_id\":\"req_1\"}\n\n"
-	w := NewWriter(testRequest(), testReply())
+	w := Format{}.NewWriter(testRequest(), testReply())
 	if got := string(w.Fail(nil, f)); got != want {
 		t.Errorf("at the start: %s", got)
 	}
 	if got := w.KeepAlive(w.Fail(w.Stream(nil, []hub.Delta{said("late")}), f)); len(got) != 0 {
 		t.Errorf("behind the end: %s", got)
 	}
-	w = NewWriter(testRequest(), testReply())
+	w = Format{}.NewWriter(testRequest(), testReply())
 	out := w.Stream(nil, []hub.Delta{said("a")})
 	begun := len(out)
 	f.Type = ""
@@ -187,7 +187,7 @@ func TestWriterFail(t *testing.T) {
 
 func TestWriterKeepAlive(t *testing.T) {
 	t.Parallel()
-	w := NewWriter(testRequest(), testReply())
+	w := Format{}.NewWriter(testRequest(), testReply())
 	out := w.KeepAlive(nil)
 	if string(out) != ": keep-alive\n\n" {
 		t.Errorf("at the start: %s", out)
@@ -226,7 +226,7 @@ func TestWriterWholeArguments(t *testing.T) {
 		{`{}{}`, hub.FinishStop, ``},
 		{strings.Repeat("[", 10000), hub.FinishStop, ``},
 	} {
-		whole, err := NewWriter(testRequest(), testReply()).Whole([]hub.Delta{called(0, "a", "f"), argued(0, c.arguments), ended(c.finish)})
+		whole, err := Format{}.NewWriter(testRequest(), testReply()).Whole([]hub.Delta{called(0, "a", "f"), argued(0, c.arguments), ended(c.finish)})
 		if c.input == "" {
 			if !errors.Is(err, hub.ErrArguments) {
 				t.Errorf("%.20s: got %s, %v", c.arguments, whole, err)
@@ -242,7 +242,7 @@ func TestWriterWholeArguments(t *testing.T) {
 // A call that never ends must not make the writer keep all that follows.
 func TestWriterHoldsNotTooMuch(t *testing.T) {
 	t.Parallel()
-	w := NewWriter(testRequest(), testReply())
+	w := Format{}.NewWriter(testRequest(), testReply())
 	out := w.Stream(nil, []hub.Delta{called(0, "a", "A"), argued(0, `{"a":`)})
 	chunk := strings.Repeat("x", 1<<20)
 	for range 12 {
@@ -452,7 +452,7 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		deltas, text, reasoning, arguments := script(in)
-		stream := NewWriter(testRequest(), testReply()).Stream(nil, deltas)
+		stream := Format{}.NewWriter(testRequest(), testReply()).Stream(nil, deltas)
 		m := checkStream(t, stream)
 		if !m.done {
 			t.Error("the stream is not complete")
@@ -479,7 +479,7 @@ func FuzzWriter(f *testing.F) {
 		if gotText != unescaped(text) || gotReasoning != unescaped(reasoning) || !slices.Equal(inputs, arguments) {
 			t.Errorf("text %q of %q, reasoning %q of %q, arguments %q of %q", gotText, text, gotReasoning, reasoning, inputs, arguments)
 		}
-		whole, err := NewWriter(testRequest(), testReply()).Whole(deltas)
+		whole, err := Format{}.NewWriter(testRequest(), testReply()).Whole(deltas)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -488,7 +488,7 @@ func FuzzWriter(f *testing.F) {
 }
 
 func BenchmarkWriterText(b *testing.B) {
-	w := NewWriter(testRequest(), testReply())
+	w := Format{}.NewWriter(testRequest(), testReply())
 	deltas := []hub.Delta{said(`some text of a token \"or\" three`)}
 	dst := w.Stream(make([]byte, 0, 4096), deltas)
 	b.ReportAllocs()
@@ -498,7 +498,7 @@ func BenchmarkWriterText(b *testing.B) {
 }
 
 func BenchmarkWriterArguments(b *testing.B) {
-	w := NewWriter(testRequest(), testReply())
+	w := Format{}.NewWriter(testRequest(), testReply())
 	dst := w.Stream(make([]byte, 0, 4096), []hub.Delta{called(0, "a", "A"), argued(0, `{"a":"`)})
 	deltas := []hub.Delta{argued(0, `some \"text\" of a call`)}
 	b.ReportAllocs()
@@ -554,7 +554,7 @@ func TestArguments(t *testing.T) {
 				if queued {
 					deltas = append(deltas, argued(0, `:1}`))
 				}
-				w := NewWriter(testRequest(), testReply())
+				w := Format{}.NewWriter(testRequest(), testReply())
 				var stream []byte
 				for i := range deltas {
 					stream = w.Stream(stream, deltas[i:i+1])
@@ -585,7 +585,7 @@ func TestLongArguments(t *testing.T) {
 		`{"a":"` + x + `y", "_raw":"y\", nope}"}`: {`{"a":"`, x, `y`, `", nope}`},
 		spaces + `{"_raw":"y"}`:                   {spaces, "y"},
 	} {
-		w := NewWriter(testRequest(), testReply())
+		w := Format{}.NewWriter(testRequest(), testReply())
 		stream := w.Stream(nil, []hub.Delta{called(0, "call_a", "f")})
 		for _, piece := range pieces {
 			stream = w.Stream(stream, []hub.Delta{argued(0, piece)})
@@ -608,7 +608,7 @@ func FuzzArguments(f *testing.F) {
 		if len(arguments) > 1<<16 || !utf8.ValidString(arguments) {
 			return
 		}
-		w := NewWriter(testRequest(), testReply())
+		w := Format{}.NewWriter(testRequest(), testReply())
 		stream := w.Stream(nil, []hub.Delta{called(0, "call_a", "f")})
 		for rest := []rune(arguments); len(rest) > 0; {
 			n := min(int(size)+1, len(rest))
@@ -635,7 +635,7 @@ func TestEstimate(t *testing.T) {
 	t.Parallel()
 	r := testRequest()
 	r.Messages = []hub.Message{{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: "What is in the file?"}}}}
-	body, err := NewWriter(r, hub.Reply{}).Whole([]hub.Delta{said(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}})
+	body, err := Format{}.NewWriter(r, hub.Reply{}).Whole([]hub.Delta{said(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}})
 	if err != nil {
 		t.Fatal(err)
 	}

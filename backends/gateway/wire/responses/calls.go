@@ -38,8 +38,7 @@ var callKinds = [...]callKind{
 	hub.ToolFunction: {item: "function_call", prefix: "fc_", member: "arguments"},
 	hub.ToolCustom:   {item: "custom_tool_call", prefix: "ctc_", member: "input"},
 	hub.ToolSearch: {
-		item: "tool_search_call", prefix: "tsc_", member: "arguments", object: true,
-		extra: `"execution":"client",`,
+		item: "tool_search_call", prefix: "tsc_", member: "arguments", object: true, extra: `"execution":"client",`,
 	},
 	hub.ToolLocalShell: {
 		item: "local_shell_call", prefix: "lsh_", member: "action", object: true,
@@ -63,33 +62,21 @@ func (c *call) late() bool { return c.index == none }
 // append appends the item.
 func (c *call) append(dst []byte, it *item) []byte {
 	k := c.kind()
-	dst = append(dst, `{"id":`...)
-	dst = jsontext.AppendQuoted(dst, it.id)
-	dst = append(dst, `,"type":"`...)
-	dst = append(dst, k.item...)
-	dst = append(dst, `","status":"`...)
-	dst = append(dst, it.status.String()...)
-	dst = append(dst, `","call_id":`...)
-	dst = jsontext.AppendQuoted(dst, c.id)
+	dst = jsontext.AppendMember(dst, `{"id":`, it.id)
+	dst = jsontext.AppendAll(dst, `,"type":"`, k.item, `","status":"`, it.status.String())
+	dst = jsontext.AppendMember(dst, `","call_id":`, c.id)
 	dst = append(dst, ',')
 	if k.object {
-		dst = append(dst, k.extra...)
-		dst = append(dst, '"')
-		dst = append(dst, k.member...)
-		dst = append(dst, `":`...)
-		dst = append(dst, c.body...)
+		dst = append(append(append(dst, k.extra...), '"'), k.member...)
+		dst = append(append(dst, `":`...), c.body...)
 		return append(dst, '}')
 	}
 	if c.tool.Namespace != "" {
-		dst = append(dst, `"namespace":`...)
-		dst = jsontext.AppendQuoted(dst, c.tool.Namespace)
+		dst = jsontext.AppendMember(dst, `"namespace":`, c.tool.Namespace)
 		dst = append(dst, ',')
 	}
-	dst = append(dst, `"name":`...)
-	dst = jsontext.AppendQuoted(dst, c.tool.Own)
-	dst = append(dst, `,"`...)
-	dst = append(dst, k.member...)
-	dst = append(dst, `":"`...)
+	dst = jsontext.AppendMember(dst, `"name":`, c.tool.Own)
+	dst = append(append(append(dst, `,"`...), k.member...), `":"`...)
 	dst = append(dst, c.text...)
 	return append(dst, `"}`...)
 }
@@ -193,8 +180,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		dst = appendText(dst, "delta", c.text[from:])
 	}
 	dst = w.about(dst, "response.function_call_arguments.done", c.index)
-	dst = append(dst, `,"name":`...)
-	dst = jsontext.AppendQuoted(dst, c.tool.Own)
+	dst = jsontext.AppendMember(dst, `,"name":`, c.tool.Own)
 	dst = appendText(dst, "arguments", c.text)
 	return w.done(dst, c.index, s)
 }
@@ -256,9 +242,7 @@ func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 		if len(dst) > from {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, key.Raw...)
-		dst = append(dst, ':')
-		dst = append(dst, v.Raw...)
+		dst = jsontext.AppendAll(dst, key.Raw, `:`, v.Raw)
 		return true
 	})
 	for _, p := range defaults {
@@ -268,10 +252,7 @@ func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 		if len(dst) > from {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, '"')
-		dst = append(dst, p.Name...)
-		dst = append(dst, `":`...)
-		dst = append(dst, p.Value...)
+		dst = jsontext.AppendAll(dst, `"`, p.Name, `":`, p.Value)
 	}
 	return append(dst, '}')
 }

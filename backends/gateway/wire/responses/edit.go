@@ -16,7 +16,7 @@ import (
 // replaced by the item in the token if the candidate can continue from that, else it is left out. An item without any
 // state is left out too, since the upstream could not find it. State that is not a token of the gateway stays, since it
 // may be the candidate's.
-func Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
+func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
 		return hub.Written{}, err

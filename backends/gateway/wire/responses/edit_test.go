@@ -70,7 +70,7 @@ func TestEdit(t *testing.T) {
 			if c.target != nil {
 				c.target(target)
 			}
-			got, err := Edit(&hub.Request{Body: []byte(c.body), MaxTokens: 9999}, target, editOpen)
+			got, err := Format{}.Edit(&hub.Request{Body: []byte(c.body), MaxTokens: 9999}, target, editOpen)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,14 +87,14 @@ func TestEdit(t *testing.T) {
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte(`{"temperature":1,"model":"a","max_output_tokens":99999,"input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[],"encrypted_content":"kcs1.fit"},{"type":"reasoning","summary":[],"encrypted_content":"kcs1.other"},{"type":"function_call","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"b","output":"y"}],"tools":[{"type":"web_search"},{"type":"function","name":"f"}],"store":null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := Read(body, hub.ReadOptions{Open: editOpen})
+		r, err := Format{}.Read(body, hub.ReadOptions{Open: editOpen})
 		if err != nil {
 			return
 		}
 		target := upstreamTarget()
 		target.Provider.NativeTools = false
 		target.Drop = []string{"top_p", "temperature"}
-		got, err := Edit(r, target, editOpen)
+		got, err := Format{}.Edit(r, target, editOpen)
 		if err != nil || !json.Valid(got.Body) {
 			t.Fatalf("error %v: %s", err, got.Body)
 		}
@@ -106,14 +106,14 @@ func FuzzEdit(f *testing.F) {
 
 func BenchmarkEdit75KB(b *testing.B) {
 	b.ReportAllocs()
-	written, err := Write(upstreamLarge(), upstreamTarget())
+	written, err := Format{}.Write(upstreamLarge(), upstreamTarget())
 	if err != nil {
 		b.Fatal(err)
 	}
 	r, t := &hub.Request{Body: written.Body}, upstreamTarget()
 	b.SetBytes(int64(len(r.Body)))
 	for b.Loop() {
-		if _, err := Edit(r, t, editOpen); err != nil {
+		if _, err := (Format{}).Edit(r, t, editOpen); err != nil {
 			b.Fatal(err)
 		}
 	}

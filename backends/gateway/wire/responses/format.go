@@ -17,8 +17,7 @@ var facts = hub.Facts{
 	Name: hub.Responses, Surface: "responses", Base: "/v1", Path: "/responses", API: wire.APIResponses, Count: "/input_tokens",
 	Counts: []string{
 		"conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
-		"reasoning", "text", "tool_choice", "tools",
-		"truncation",
+		"reasoning", "text", "tool_choice", "tools", "truncation",
 	},
 	Lacks: wire.NeedAudio | wire.NeedChoices,
 }
@@ -26,27 +25,15 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Read parses a client's request.
-func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
-
 // ReadCount parses a request to count tokens.
-func (Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) { return Read(body, o) }
+func (f Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+	return f.Read(body, o)
+}
 
 // AppendCount appends the response to a request to count tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
 }
-
-// Write returns a request for an upstream.
-func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) { return Write(r, t) }
-
-// Edit returns a Responses client's request for an upstream.
-func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
-	return Edit(r, t, open)
-}
-
-// NewPass returns a Pass for the answer of a Responses upstream to a Responses client.
-func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass { return NewPass(r, reply) }
 
 // URL returns the address at which a provider is asked.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
@@ -64,12 +51,6 @@ func (Format) Param(name string) string {
 	}
 	return name
 }
-
-// NewReader returns a reader of the answer of a provider.
-func (Format) NewReader(*catalog.Provider) hub.Reader { return NewReader() }
-
-// NewWriter returns a writer of the answer for a client.
-func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer { return NewWriter(r, reply) }
 
 // TierEffort returns an empty string: in this format the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }

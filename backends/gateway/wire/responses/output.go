@@ -53,8 +53,7 @@ func (it *item) append(dst []byte) []byte {
 	if it.call != nil {
 		return it.call.append(dst, it)
 	}
-	dst = append(dst, `{"id":`...)
-	dst = jsontext.AppendQuoted(dst, it.id)
+	dst = jsontext.AppendMember(dst, `{"id":`, it.id)
 	if it.reasoning != nil {
 		return it.reasoning.append(dst, it.status)
 	}
@@ -82,22 +81,19 @@ func (r *reasoning) append(dst []byte, s status) []byte {
 	}
 	dst = append(dst, ']')
 	if r.token != "" && !r.hidden {
-		dst = append(dst, `,"encrypted_content":`...)
-		dst = jsontext.AppendQuoted(dst, r.token)
+		dst = jsontext.AppendMember(dst, `,"encrypted_content":`, r.token)
 	}
 	return append(dst, '}')
 }
 
 func (r *reasoning) appendPart(dst []byte) []byte {
-	dst = append(dst, `{"type":"summary_text","text":"`...)
-	dst = append(dst, r.text...)
+	dst = append(append(dst, `{"type":"summary_text","text":"`...), r.text...)
 	return append(dst, `"}`...)
 }
 
 func (p *part) append(dst []byte) []byte {
 	if p.refusal {
-		dst = append(dst, `{"type":"refusal","refusal":"`...)
-		dst = append(dst, p.text...)
+		dst = append(append(dst, `{"type":"refusal","refusal":"`...), p.text...)
 		return append(dst, `"}`...)
 	}
 	dst = append(dst, `{"type":"output_text","text":"`...)
@@ -160,17 +156,13 @@ func (w *writer) about(dst []byte, name string, index int) []byte {
 
 // place appends the item that an event is about.
 func (w *writer) place(dst []byte, index int) []byte {
-	dst = append(dst, `,"item_id":"`...)
-	dst = append(dst, w.items[index].id...)
-	dst = append(dst, `","output_index":`...)
+	dst = jsontext.AppendAll(dst, `,"item_id":"`, w.items[index].id, `","output_index":`)
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
 // appendText appends a text as the last member, and ends the event.
 func appendText(dst []byte, name string, text []byte) []byte {
-	dst = append(dst, `,"`...)
-	dst = append(dst, name...)
-	dst = append(dst, `":"`...)
+	dst = append(append(append(dst, `,"`...), name...), `":"`...)
 	dst = append(dst, text...)
 	return end(append(dst, '"'))
 }
@@ -207,8 +199,7 @@ func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
 		return end(append(dst, '"'))
 	}
 	dst = w.number(append(dst, textDelta...))
-	dst = append(append(dst, p.delta...), d.Text...)
-	dst = append(dst, `","logprobs":[`...)
+	dst = append(append(append(dst, p.delta...), d.Text...), `","logprobs":[`...)
 	if w.r.Answer.Logprobs {
 		from := len(dst)
 		dst = appendElements(dst, d.Logprobs)
@@ -255,9 +246,7 @@ func (w *writer) closePart(dst []byte, index int) []byte {
 		dst = appendText(dst, "refusal", p.text)
 	} else {
 		dst = w.aboutPart(dst, "response.output_text.done", index)
-		dst = append(dst, `,"text":"`...)
-		dst = append(dst, p.text...)
-		dst = append(dst, `","logprobs":[`...)
+		dst = append(append(append(dst, `,"text":"`...), p.text...), `","logprobs":[`...)
 		dst = append(dst, p.logprobs...)
 		dst = end(append(dst, ']'))
 	}

@@ -13,7 +13,7 @@ import (
 
 // NewPass returns a Pass between a Responses upstream and a Responses client. Answers are passed on byte for byte
 // except for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
-func NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
+func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
 
@@ -148,11 +148,10 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 	}
 	dst = append(dst, "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":"...)
 	dst = strconv.AppendInt(dst, p.next, 10)
-	dst = append(append(dst, `,"response":{"id":"`...), p.id...)
-	dst = append(dst, `","object":"response","created_at":`...)
+	dst = jsontext.AppendAll(dst, `,"response":{"id":"`, p.id, `","object":"response","created_at":`)
 	dst = strconv.AppendInt(dst, p.reply.Created.Unix(), 10)
-	dst = append(append(dst, `,"status":"failed","model":`...), p.model...)
-	dst = append(append(dst, `,"output":[`...), p.output...)
+	dst = append(append(append(dst, `,"status":"failed","model":`...), p.model...), `,"output":[`...)
+	dst = append(dst, p.output...)
 	dst = appendCause(append(dst, `],"error":`...), &f)
 	return append(dst, `,"incomplete_details":null,"instructions":null,"metadata":{},"parallel_tool_calls":true,`+
 		`"temperature":null,"tool_choice":"auto","tools":[],"top_p":null,"usage":null}}`+"\n\n"...)

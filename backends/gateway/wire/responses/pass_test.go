@@ -16,7 +16,7 @@ import (
 
 // passAll returns all that a client gets of a stream.
 func passAll(t testing.TB, stream io.Reader) (out, outcome string, p hub.Pass) {
-	p = NewPass(&hub.Request{Model: `my "model"`}, hub.Reply{})
+	p = Format{}.NewPass(&hub.Request{Model: `my "model"`}, hub.Reply{})
 	var dst []byte
 	proof := false
 	ended, err := upstreamEvents(t, stream, func(name, data []byte) (bool, error) {
@@ -80,7 +80,7 @@ func TestPassCounts(t *testing.T) {
 func TestPassWhole(t *testing.T) {
 	t.Parallel()
 	body := `{ "model": "up", "id":"resp_1","status":"completed","output":[{"type":"message","model":"x","content":[{"type":"output_text","text":"abc"}]},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}],"usage":{"input_tokens":2,"output_tokens":1},"new":[1]}`
-	p := NewPass(&hub.Request{Model: "mine"}, hub.Reply{})
+	p := Format{}.NewPass(&hub.Request{Model: "mine"}, hub.Reply{})
 	out, err := p.Whole(nil, []byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestPassWhole(t *testing.T) {
 		`{"id":"resp_1","output":[ ]}`:                                      "no choices",
 		`{"id":"resp_1","status":"completed","output":[]}`:                  "none",
 	} {
-		_, err := NewPass(&hub.Request{}, hub.Reply{}).Whole(nil, []byte(body))
+		_, err := Format{}.NewPass(&hub.Request{}, hub.Reply{}).Whole(nil, []byte(body))
 		if got := upstreamErrorName(err); got != want {
 			t.Errorf("%s: error %s, want %s", body, got, want)
 		}
@@ -105,7 +105,7 @@ func TestPassWhole(t *testing.T) {
 
 func TestPassFailAndKeepAlive(t *testing.T) {
 	t.Parallel()
-	p := NewPass(&hub.Request{Model: "m"}, hub.Reply{Created: time.Unix(9, 0)})
+	p := Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{Created: time.Unix(9, 0)})
 	if got := string(p.KeepAlive(nil)); got != ": keep-alive\n\n" {
 		t.Errorf("keep-alive %q", got)
 	}
@@ -140,7 +140,7 @@ func FuzzPass(f *testing.F) {
 		f.Add([]byte(stream))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+		p := Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{})
 		events := wire.NewEventReader(bytes.NewReader(data))
 		defer events.Release()
 		for {
@@ -162,7 +162,7 @@ func FuzzPass(f *testing.F) {
 				break
 			}
 		}
-		if out, err := NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(nil, data); err == nil && !json.Valid(out) {
+		if out, err := (Format{}).NewPass(&hub.Request{Model: "m"}, hub.Reply{}).Whole(nil, data); err == nil && !json.Valid(out) {
 			t.Fatalf("no JSON: %s", out)
 		}
 	})
@@ -183,7 +183,7 @@ func checkPassEvent(t *testing.T, dst []byte) {
 
 func BenchmarkPassText(b *testing.B) {
 	b.ReportAllocs()
-	p := NewPass(&hub.Request{Model: "m"}, hub.Reply{})
+	p := Format{}.NewPass(&hub.Request{Model: "m"}, hub.Reply{})
 	name, data := []byte("response.output_text.delta"), []byte(benchTextDelta)
 	dst := make([]byte, 0, 4096)
 	for b.Loop() {

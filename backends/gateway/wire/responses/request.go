@@ -18,7 +18,7 @@ import (
 
 // Read parses a client's request (specification 7). Its errors are *apierror.Error with status 400 and the path of the
 // invalid field.
-func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
+func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}
@@ -37,8 +37,7 @@ func Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	// Tools come before the input, whose calls refer to their names. tool_choice comes after the input, whose items may
 	// add tools.
 	for _, step := range [...]func() error{
-		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters,
-		in.tools, in.input, in.choice,
+		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters, in.tools, in.input, in.choice,
 	} {
 		if err := step(); err != nil {
 			return nil, err

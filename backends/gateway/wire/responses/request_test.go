@@ -77,7 +77,7 @@ func dump(r *hub.Request) string {
 
 func read(t *testing.T, body string) *hub.Request {
 	t.Helper()
-	r, err := Read([]byte(body), opener)
+	r, err := Format{}.Read([]byte(body), opener)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
@@ -311,7 +311,7 @@ func TestReadRefused(t *testing.T) {
 		{tool(`{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"z"}]},"x":[0`), "invalid_value", "tool_choice.tools[0]"},
 		{tool(`{"type":"web_search"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"web_search"}]},"x":[0`), "unsupported_parameter", "tool_choice.tools"},
 	} {
-		r, err := Read([]byte(c.body), opener)
+		r, err := Format{}.Read([]byte(c.body), opener)
 		if err == nil { // the vendor may take it
 			err = r.Own
 		}
@@ -337,7 +337,7 @@ func TestReadOwn(t *testing.T) {
 		"input[0].content[1].type": with(`"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_video","x":1}]}]`),
 		"input[1].output[0].type":  with(`"input":[{"type":"function_call","call_id":"a","name":"f"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_video"}]}]`),
 	} {
-		r, err := Read([]byte(body), opener)
+		r, err := Format{}.Read([]byte(body), opener)
 		if err != nil {
 			t.Errorf("%s: %v", at, err)
 			continue
@@ -347,7 +347,7 @@ func TestReadOwn(t *testing.T) {
 			t.Errorf("%s: needs %b, %v", at, r.Needs, r.Own)
 		}
 	}
-	r, err := Read([]byte(with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}]`)), opener)
+	r, err := Format{}.Read([]byte(with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}]`)), opener)
 	if err != nil || r.Needs&wire.NeedOwn != 0 || r.Own != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -357,16 +357,16 @@ func TestReadOwn(t *testing.T) {
 func TestReadConfigurationUpdate(t *testing.T) {
 	t.Parallel()
 	const format = `{"type":"json_schema","name":"n","schema":{"type":"object"}}`
-	r, err := Read([]byte(with(`"reasoning":{"effort":"low"},"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"medium"},"text":{"format":`+format+`}},`+
+	r, err := Format{}.Read([]byte(with(`"reasoning":{"effort":"low"},"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"medium"},"text":{"format":`+format+`}},`+
 		`{"role":"user","content":"b"},{"type":"configuration_update","id":null,"reasoning":{"effort":"high"}}]`)), opener)
 	if err != nil || r.Effort != hub.EffortHigh || r.Output == nil || r.Output.Name != "n" || len(r.Messages) != 2 || r.Own != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
-	r, err = Read([]byte(with(`"text":{"format":`+format+`},"input":[{"role":"user","content":"a"},{"type":"configuration_update","text":{"format":{"type":"text"}}}]`)), opener)
+	r, err = Format{}.Read([]byte(with(`"text":{"format":`+format+`},"input":[{"role":"user","content":"a"},{"type":"configuration_update","text":{"format":{"type":"text"}}}]`)), opener)
 	if err != nil || r.Output != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
-	if _, err = Read([]byte(with(`"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"most"}}]`)), opener); err == nil || !strings.Contains(err.Error(), "input[1].reasoning.effort") {
+	if _, err = (Format{}).Read([]byte(with(`"input":[{"role":"user","content":"a"},{"type":"configuration_update","reasoning":{"effort":"most"}}]`)), opener); err == nil || !strings.Contains(err.Error(), "input[1].reasoning.effort") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -377,7 +377,7 @@ func TestReadThoughts(t *testing.T) {
 	o := hub.ReadOptions{Open: func(token string) (hub.State, bool) {
 		return hub.State{Provider: "gemini", Family: "g", Form: hub.FormThought, Data: token}, true
 	}}
-	r, err := Read([]byte(with(`"input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[],"encrypted_content":"one"},{"type":"function_call","call_id":"a","name":"f"},`+
+	r, err := Format{}.Read([]byte(with(`"input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[],"encrypted_content":"one"},{"type":"function_call","call_id":"a","name":"f"},`+
 		`{"type":"reasoning","summary":[],"encrypted_content":"two"},{"type":"function_call","call_id":"b","name":"f"},{"type":"function_call","call_id":"c","name":"f"}]`)), o)
 	if err != nil {
 		t.Fatal(err)
@@ -397,7 +397,7 @@ func TestReadThoughts(t *testing.T) {
 // TestErrorsQuote: what a client sent is cut and masked.
 func TestErrorsQuote(t *testing.T) {
 	t.Parallel()
-	_, err := Read([]byte(with(`"input":[{"role":"sk-abcdefghijklmnopqrstuvwxyz `+strings.Repeat("y", 5000)+`"}]`)), opener)
+	_, err := Format{}.Read([]byte(with(`"input":[{"role":"sk-abcdefghijklmnopqrstuvwxyz `+strings.Repeat("y", 5000)+`"}]`)), opener)
 	if err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "abcdefghij") {
 		t.Errorf("got %v", err)
 	}
@@ -462,7 +462,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(body, opener); err != nil {
+		if _, err := (Format{}).Read(body, opener); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -527,7 +527,7 @@ func FuzzRead(f *testing.F) {
 			}
 			body = []byte(with(`"input":[` + pick(fragments, items) + `],"tools":[` + pick(toolFragments, tools) + `],"tool_choice":` + choice))
 		}
-		r, err := Read(body, opener)
+		r, err := Format{}.Read(body, opener)
 		if err != nil {
 			var refused *apierror.Error
 			if !errors.As(err, &refused) || refused.Status != 400 || refused.Code == "" {

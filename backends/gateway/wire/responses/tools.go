@@ -27,8 +27,7 @@ var (
 		hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
 	}
 	bodyNames = [...]string{
-		hub.ToolSearch: "arguments", hub.ToolLocalShell: "action",
-		hub.ToolShell: "action", hub.ToolApplyPatch: "operation",
+		hub.ToolSearch: "arguments", hub.ToolLocalShell: "action", hub.ToolShell: "action", hub.ToolApplyPatch: "operation",
 	}
 )
 

@@ -15,8 +15,7 @@ func (w *upstreamWriter) instructions() (rest int) {
 	}
 	text := upstreamJoined(w.r.Messages[0].Parts, "\n\n")
 	if text != "" {
-		w.dst = append(w.dst, `,"instructions":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, text)
+		w.dst = jsontext.AppendMember(w.dst, `,"instructions":`, text)
 	}
 	return 1
 }
@@ -77,7 +76,7 @@ func (w *upstreamWriter) begin(kind string) {
 	if w.items++; w.items > 1 {
 		w.dst = append(w.dst, ',')
 	}
-	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), '"')
+	w.dst = jsontext.AppendAll(w.dst, `{"type":"`, kind, `"`)
 }
 
 // output begins the output item of a call.
@@ -87,8 +86,7 @@ func (w *upstreamWriter) output(id string) {
 		kind = "custom_tool_call_output"
 	}
 	w.begin(kind)
-	w.dst = append(w.dst, `,"call_id":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, id)
+	w.dst = jsontext.AppendMember(w.dst, `,"call_id":`, id)
 	w.dst = append(w.dst, `,"output":`...)
 }
 
@@ -101,7 +99,7 @@ func (w *upstreamWriter) message(i int) error {
 	}
 	itemFrom, items := len(w.dst), w.items
 	w.begin("message")
-	w.dst = append(append(append(w.dst, `,"role":"`...), role...), `","content":[`...)
+	w.dst = jsontext.AppendAll(w.dst, `,"role":"`, role, `","content":[`)
 	n, err := w.parts(i)
 	if err != nil {
 		return err
@@ -127,14 +125,11 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 		}
 		switch p.Kind {
 		case hub.PartText, hub.PartRefusal:
-			w.dst = append(w.dst, `{"type":"input_text","text":`...)
-			w.dst = append(jsontext.AppendQuoted(w.dst, p.Text), '}')
+			w.dst = append(jsontext.AppendMember(w.dst, `{"type":"input_text","text":`, p.Text), '}')
 		case hub.PartImage:
-			w.dst = append(w.dst, `{"type":"input_image","image_url":`...)
-			w.dst = jsontext.AppendQuoted(w.dst, p.URL)
+			w.dst = jsontext.AppendMember(w.dst, `{"type":"input_image","image_url":`, p.URL)
 			if p.Detail != "" {
-				w.dst = append(w.dst, `,"detail":`...)
-				w.dst = jsontext.AppendQuoted(w.dst, p.Detail)
+				w.dst = jsontext.AppendMember(w.dst, `,"detail":`, p.Detail)
 			}
 			w.dst = append(w.dst, '}')
 		case hub.PartFile:
@@ -153,18 +148,15 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 
 func (w *upstreamWriter) file(p *hub.Part) {
 	if !strings.HasPrefix(p.URL, "data:") {
-		w.dst = append(w.dst, `{"type":"input_file","file_url":`...)
-		w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
+		w.dst = append(jsontext.AppendMember(w.dst, `{"type":"input_file","file_url":`, p.URL), '}')
 		return
 	}
 	name := p.Detail
 	if name == "" {
 		name = "file" // a name is required
 	}
-	w.dst = append(w.dst, `{"type":"input_file","filename":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, name)
-	w.dst = append(w.dst, `,"file_data":`...)
-	w.dst = append(jsontext.AppendQuoted(w.dst, p.URL), '}')
+	w.dst = jsontext.AppendMember(w.dst, `{"type":"input_file","filename":`, name)
+	w.dst = append(jsontext.AppendMember(w.dst, `,"file_data":`, p.URL), '}')
 }
 
 // assistant writes message i: first the reasoning, then the text, then the calls.
@@ -232,11 +224,9 @@ func (w *upstreamWriter) call(c *hub.Call) {
 		text = "{}"
 	}
 	w.begin(kind)
-	w.dst = append(w.dst, `,"call_id":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, c.ID)
-	w.dst = append(w.dst, `,"name":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, c.Name)
-	w.dst = append(append(append(w.dst, `,"`...), member...), `":`...)
+	w.dst = jsontext.AppendMember(w.dst, `,"call_id":`, c.ID)
+	w.dst = jsontext.AppendMember(w.dst, `,"name":`, c.Name)
+	w.dst = jsontext.AppendAll(w.dst, `,"`, member, `":`)
 	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
 }
 

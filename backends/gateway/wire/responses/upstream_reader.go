@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -11,7 +12,7 @@ import (
 
 // NewReader returns a reader of the answer of a Responses upstream (specification 10). What an upstream's own tools did
 // is left out, since no client of another format asked for it.
-func NewReader() hub.Reader { return &upstreamReader{said: -1} }
+func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{said: -1} }
 
 // maxUpstreamCalls bounds the calls that an answer makes the gateway keep.
 const maxUpstreamCalls = 1024

@@ -116,7 +116,7 @@ func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (don
 
 // upstreamRead returns all that a reader makes of a stream.
 func upstreamRead(t testing.TB, stream io.Reader) (deltas, outcome string) {
-	reader := NewReader()
+	reader := Format{}.NewReader(nil)
 	var b strings.Builder
 	proof := false
 	take := func(step hub.Step) {
@@ -179,7 +179,7 @@ func TestUpstreamReaderWhole(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			deltas, err := NewReader().Whole([]byte(c.body))
+			deltas, err := Format{}.NewReader(nil).Whole([]byte(c.body))
 			if got := upstreamDump(deltas); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
@@ -237,7 +237,7 @@ func FuzzUpstreamReader(f *testing.F) {
 	}
 	f.Add([]byte(`{"output":[{"type":"custom_tool_call","call_id":"a","name":"f","input":"x"}],"status":"completed"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		reader := NewReader()
+		reader := Format{}.NewReader(nil)
 		var all []hub.Delta
 		keep := func(step hub.Step) {
 			for _, d := range step.Deltas {
@@ -269,7 +269,7 @@ func FuzzUpstreamReader(f *testing.F) {
 		if failure == nil && (len(all) == 0 || all[len(all)-1].Kind != hub.DeltaEnd) {
 			t.Fatal("complete without an end")
 		}
-		whole, err := NewReader().Whole(data)
+		whole, err := Format{}.NewReader(nil).Whole(data)
 		checkUpstreamOrder(t, whole)
 		if err == nil && (len(whole) == 0 || whole[len(whole)-1].Kind != hub.DeltaEnd) {
 			t.Fatal("a whole answer without an end")
@@ -279,7 +279,7 @@ func FuzzUpstreamReader(f *testing.F) {
 
 func BenchmarkUpstreamReaderText(b *testing.B) {
 	b.ReportAllocs()
-	reader := NewReader()
+	reader := Format{}.NewReader(nil)
 	name, data := []byte("response.output_text.delta"), []byte(benchTextDelta)
 	for b.Loop() {
 		if step, err := reader.Event(name, data); err != nil || len(step.Deltas) != 1 {

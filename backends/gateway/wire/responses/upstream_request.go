@@ -17,7 +17,7 @@ const upstreamLeastTokens = 16
 //
 // Custom tools keep their kind if the provider supports it. All others are sent as the functions that they are in the
 // common form, and their calls come back as such.
-func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
+func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
 	}
@@ -27,8 +27,7 @@ func Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	r = r.InCommonWords()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	w.findCustom()
-	w.dst = append(w.dst, `{"model":`...)
-	w.dst = jsontext.AppendQuoted(w.dst, t.Model.ID)
+	w.dst = jsontext.AppendMember(w.dst, `{"model":`, t.Model.ID)
 	rest := w.instructions()
 	w.dst = append(w.dst, `,"input":[`...)
 	if err := w.input(rest); err != nil {
@@ -97,13 +96,13 @@ func (w *upstreamWriter) tools() {
 	w.dst = append(w.dst, ']')
 	switch w.r.Choice.Mode {
 	case "auto", "none", "required":
-		w.dst = append(append(append(w.dst, `,"tool_choice":"`...), w.r.Choice.Mode...), '"')
+		w.dst = jsontext.AppendAll(w.dst, `,"tool_choice":"`, w.r.Choice.Mode, `"`)
 	case "function":
 		kind := "function"
 		if w.isCustom(w.r.Choice.Name) {
 			kind = "custom"
 		}
-		w.dst = append(append(append(w.dst, `,"tool_choice":{"type":"`...), kind...), `","name":`...)
+		w.dst = jsontext.AppendAll(w.dst, `,"tool_choice":{"type":"`, kind, `","name":`)
 		w.dst = append(jsontext.AppendQuoted(w.dst, w.r.Choice.Name), '}')
 	}
 	if parallel := w.r.Param("parallel_tool_calls"); (parallel == "true" || parallel == "false") &&
@@ -118,11 +117,10 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	if custom {
 		kind = "custom"
 	}
-	w.dst = append(append(append(w.dst, `{"type":"`...), kind...), `","name":`...)
+	w.dst = jsontext.AppendAll(w.dst, `{"type":"`, kind, `","name":`)
 	w.dst = jsontext.AppendQuoted(w.dst, t.Name)
 	if t.Description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, t.Description)
+		w.dst = jsontext.AppendMember(w.dst, `,"description":`, t.Description)
 	}
 	if !custom {
 		w.dst = append(w.dst, `,"parameters":`...)
@@ -177,8 +175,7 @@ func (w *upstreamWriter) format(o *hub.Output) {
 	}
 	w.dst = jsontext.AppendQuoted(w.dst, name)
 	if o.Description != "" {
-		w.dst = append(w.dst, `,"description":`...)
-		w.dst = jsontext.AppendQuoted(w.dst, o.Description)
+		w.dst = jsontext.AppendMember(w.dst, `,"description":`, o.Description)
 	}
 	w.dst = append(append(w.dst, `,"schema":`...), o.Schema...)
 	if (o.Strict == "true" || o.Strict == "false") && !w.drops("strict") {
@@ -232,7 +229,7 @@ func (w *upstreamWriter) params() {
 		switch p.Name {
 		case "temperature", "top_p", "top_logprobs", "user", "safety_identifier", "prompt_cache_key",
 			"prompt_cache_retention", "service_tier", "metadata":
-			w.dst = append(append(append(append(w.dst, `,"`...), p.Name...), `":`...), p.Value...)
+			w.dst = jsontext.AppendAll(w.dst, `,"`, p.Name, `":`, p.Value)
 		case "n", "parallel_tool_calls", "verbosity", "store", "logprobs":
 			// Written elsewhere, or not sent.
 		default:

@@ -177,7 +177,7 @@ func TestUpstreamRequest(t *testing.T) {
 			if c.target != nil {
 				c.target(target)
 			}
-			got, err := Write(&c.request, target)
+			got, err := Format{}.Write(&c.request, target)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v, want %s", err, c.err)
@@ -220,7 +220,7 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 	b.ReportAllocs()
 	r, t := upstreamLarge(), upstreamTarget()
 	for b.Loop() {
-		if _, err := Write(r, t); err != nil {
+		if _, err := (Format{}).Write(r, t); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -230,12 +230,12 @@ func BenchmarkUpstreamWrite75KB(b *testing.B) {
 func FuzzUpstreamRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","instructions":"i","input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[],"encrypted_content":"x"},{"type":"custom_tool_call","call_id":"a","name":"p","input":"x"},{"type":"custom_tool_call_output","call_id":"a","output":"y"},{"type":"function_call","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"b","output":"y"}],"tools":[{"type":"custom","name":"p"},{"type":"function","name":"f","parameters":{}}],"reasoning":{"effort":"low"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := Read(body, hub.ReadOptions{})
+		r, err := Format{}.Read(body, hub.ReadOptions{})
 		if err != nil {
 			return
 		}
 		before := fmt.Sprint(r.Messages)
-		written, err := Write(r, upstreamTarget())
+		written, err := Format{}.Write(r, upstreamTarget())
 		if err != nil {
 			return
 		}
@@ -246,7 +246,7 @@ func FuzzUpstreamRequest(f *testing.F) {
 			t.Fatalf("%v: %s", err, written.Body)
 		}
 		if len(r.Messages) > 1 {
-			if _, err := Read(written.Body, hub.ReadOptions{}); err != nil && gjson.GetBytes(written.Body, "input.#").Int() > 0 {
+			if _, err := (Format{}).Read(written.Body, hub.ReadOptions{}); err != nil && gjson.GetBytes(written.Body, "input.#").Int() > 0 {
 				t.Fatalf("%v: %s", err, written.Body)
 			}
 		}

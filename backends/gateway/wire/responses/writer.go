@@ -9,7 +9,7 @@ import (
 )
 
 // NewWriter returns a writer of one answer for a client (specification 8 and 9).
-func NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
+func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{
 		r:       r,
 		reply:   reply,
@@ -151,14 +151,14 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 // appendError appends what follows the number of an error event.
 func appendError(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `,"code":"`...), failureCode(f)...)
-	dst = jsontext.AppendQuoted(append(dst, `","message":`...), f.Message)
+	dst = jsontext.AppendMember(dst, `","message":`, f.Message)
 	return end(append(dst, `,"param":null`...))
 }
 
 // appendCause appends the error of a response that failed.
 func appendCause(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `{"code":"`...), failureCode(f)...)
-	dst = jsontext.AppendQuoted(append(dst, `","message":`...), f.Message)
+	dst = jsontext.AppendMember(dst, `","message":`, f.Message)
 	return append(dst, '}')
 }
 
@@ -228,10 +228,7 @@ func (w *writer) finish(dst []byte, r result) []byte {
 
 // event begins an event. Its other members and its end follow.
 func (w *writer) event(dst []byte, name string) []byte {
-	dst = append(dst, "event: "...)
-	dst = append(dst, name...)
-	dst = append(dst, "\ndata: {\"type\":\""...)
-	dst = append(dst, name...)
+	dst = jsontext.AppendAll(dst, "event: ", name, "\ndata: {\"type\":\"", name)
 	return w.number(append(dst, `","sequence_number":`...))
 }
 
@@ -254,13 +251,10 @@ func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
 
 // object appends the response object (specification 8).
 func (w *writer) object(dst []byte, r result) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = jsontext.AppendQuoted(dst, w.id)
+	dst = jsontext.AppendMember(dst, `{"id":`, w.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, w.reply.Created.Unix(), 10)
-	dst = append(dst, `,"status":"`...)
-	dst = append(dst, r.status...)
-	dst = append(dst, `","background":false,"completed_at":`...)
+	dst = jsontext.AppendAll(dst, `,"status":"`, r.status, `","background":false,"completed_at":`)
 	if r.status == "completed" {
 		dst = strconv.AppendInt(dst, max(w.reply.Time().Unix(), w.reply.Created.Unix()), 10)
 	} else {
@@ -274,19 +268,13 @@ func (w *writer) object(dst []byte, r result) []byte {
 	}
 	dst = append(dst, `,"incomplete_details":`...)
 	if r.reason != "" {
-		dst = append(dst, `{"reason":"`...)
-		dst = append(dst, r.reason...)
-		dst = append(dst, `"}`...)
+		dst = jsontext.AppendAll(dst, `{"reason":"`, r.reason, `"}`)
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = append(dst, `,"model":`...)
-	dst = append(dst, w.model...)
+	dst = jsontext.AppendAll(dst, `,"model":`, w.model)
 	for _, p := range w.r.Answer.Echo {
-		dst = append(dst, `,"`...)
-		dst = append(dst, p.Name...)
-		dst = append(dst, `":`...)
-		dst = append(dst, p.Value...)
+		dst = jsontext.AppendAll(dst, `,"`, p.Name, `":`, p.Value)
 	}
 	dst = append(dst, `,"output":[`...)
 	for i := range w.items {

@@ -21,7 +21,7 @@ import (
 // request returns a request whose answer uses every kind of tool.
 func request(t testing.TB, include string) *hub.Request {
 	t.Helper()
-	r, err := Read([]byte(with(`"input":"hi","include":[`+include+`],"metadata":{"a":"b"},"tools":[{"type":"function","name":"f"},{"type":"function","name":"mcp.g"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"m"},{"type":"custom","name":"c"}]},
+	r, err := Format{}.Read([]byte(with(`"input":"hi","include":[`+include+`],"metadata":{"a":"b"},"tools":[{"type":"function","name":"f"},{"type":"function","name":"mcp.g"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"m"},{"type":"custom","name":"c"}]},
 		{"type":"custom","name":"patch"},{"type":"tool_search","execution":"client"},{"type":"local_shell"},{"type":"shell"},{"type":"apply_patch"}]`)), opener)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ const (
 // newWriter makes a writer whose ids and times do not change.
 func newWriter(r *hub.Request) *writer {
 	n := 0
-	return NewWriter(r, hub.Reply{
+	return Format{}.NewWriter(r, hub.Reply{
 		Created: time.Unix(1790000000, 0),
 		Now:     func() time.Time { return time.Unix(1790000007, 0) },
 		NewID: func(prefix string) string {
@@ -636,7 +636,7 @@ func BenchmarkWriterInput(b *testing.B) {
 }
 
 func BenchmarkWriterWhole(b *testing.B) {
-	r, err := Read(largeRequest(), opener)
+	r, err := Format{}.Read(largeRequest(), opener)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -116,8 +116,7 @@ func (c *Stream) keepUsage(data []byte, got *seen) {
 
 // appendHead appends the beginning of a chunk that the upstream did not send, up to the list of choices.
 func (f *form) appendHead(dst []byte) []byte {
-	dst = append(append(dst, `data: {"id":"`...), f.identity()...)
-	dst = append(append(dst, `","object":"`...), f.object...)
+	dst = jsontext.AppendAll(dst, `data: {"id":"`, f.identity(), `","object":"`, f.object)
 	dst = strconv.AppendInt(append(dst, `","created":`...), f.now(), 10)
 	return append(append(append(dst, `,"model":`...), f.model...), `,"choices":[`...)
 }

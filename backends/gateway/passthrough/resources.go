@@ -1,19 +1,21 @@
-package keychain
+package passthrough
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Object is a file or a batch that a provider keeps for somebody. It belongs to the user and the team whose request
+// Resource is a file or a batch that a provider keeps for somebody. It belongs to the user and the team whose request
 // made it, and is accessed through the provider key that made it.
-type Object struct {
-	ID, Kind    string // the provider's id; ObjectFile, ObjectBatch or ObjectMessageBatch
+type Resource struct {
+	ID, Kind    string // the provider's id; KindFile, KindBatch or KindMessageBatch
 	UserID      string
 	TeamID      string // empty if there is none
 	KeyID       string // the gateway key that made it
@@ -24,20 +26,29 @@ type Object struct {
 	Charged     bool   // of a batch: its cost is in the usage log, or there is none
 }
 
-// The kinds of objects.
+// The kinds of resources.
 const (
-	ObjectFile         = "file"
-	ObjectBatch        = "batch"
-	ObjectMessageBatch = "message_batch" // of the messages format
+	KindFile         = "file"
+	KindBatch        = "batch"
+	KindMessageBatch = "message_batch" // of the messages format
 )
 
-// IsBatch reports whether the object is a batch of any format.
-func (o *Object) IsBatch() bool { return o.Kind == ObjectBatch || o.Kind == ObjectMessageBatch }
+// IsBatch reports whether the resource is a batch of any format.
+func (o *Resource) IsBatch() bool { return o.Kind == KindBatch || o.Kind == KindMessageBatch }
 
-// KeepObject stores an object. An object that is stored already stays unchanged.
-func (s *Service) KeepObject(ctx context.Context, o *Object) error {
+// Resources stores which resources providers keep for whom.
+type Resources struct {
+	db  *store.DB
+	now func() time.Time
+}
+
+// NewResources returns the resources in a database with schema.Gateway registered.
+func NewResources(db *store.DB, now func() time.Time) *Resources { return &Resources{db, now} }
+
+// Keep stores a resource. A resource that is stored already stays unchanged.
+func (s *Resources) Keep(ctx context.Context, o *Resource) error {
 	if !schema.StorableID(o.ID) || !schema.StorableID(o.UserID) {
-		return invalid("id", "the id of the object cannot be stored")
+		return apierror.New(http.StatusBadRequest, "invalid_value", "the id of the object cannot be stored").With("id")
 	}
 	return s.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`INSERT INTO gateway_objects (id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, polled_at, batch)
@@ -50,7 +61,7 @@ func (s *Service) KeepObject(ctx context.Context, o *Object) error {
 
 const selectObjects = `SELECT id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, batch FROM gateway_objects WHERE `
 
-func scanObject(row store.Row) (o Object, err error) {
+func scanObject(row store.Row) (o Resource, err error) {
 	var created int64
 	err = row.Scan(&o.ID, &o.Kind, &o.UserID, &o.TeamID, &o.KeyID, &o.Provider, &o.ProviderKey, &created, &o.Charged,
 		&o.Batch)
@@ -58,9 +69,13 @@ func scanObject(row store.Row) (o Object, err error) {
 	return o, err
 }
 
-// FindObject returns an object of a user and a team. The error has status 404 if they have none of that id, even if
+func notFound(kind, id string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
+}
+
+// Find returns a resource of a user and a team. The error has status 404 if they have none of that id, even if
 // others do.
-func (s *Service) FindObject(ctx context.Context, userID, teamID, kind, id string) (o Object, err error) {
+func (s *Resources) Find(ctx context.Context, userID, teamID, kind, id string) (o Resource, err error) {
 	if !schema.StorableID(id) {
 		return o, notFound(kind, id)
 	}
@@ -75,24 +90,30 @@ func (s *Service) FindObject(ctx context.Context, userID, teamID, kind, id strin
 	return o, err
 }
 
-// Objects returns objects of one kind of a user and a team, newest first. The list begins after the object whose id is
+// List returns resources of one kind of a user and a team, newest first. The list begins after the resource whose id is
 // the cursor, or with the newest one if the cursor is empty.
-func (s *Service) Objects(ctx context.Context, userID, teamID, kind, cursor string, limit int) ([]Object, error) {
+func (s *Resources) List(
+	ctx context.Context, userID, teamID, kind, cursor string, limit int,
+) (list []Resource, err error) {
 	at, id := int64(1<<62), ""
 	if cursor != "" {
-		last, err := s.FindObject(ctx, userID, teamID, kind, cursor)
+		last, err := s.Find(ctx, userID, teamID, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
 		at, id = schema.Micros(last.CreatedAt), last.ID
 	}
-	return read(ctx, s, scanObject,
-		selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
-		ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, at, at, id, limit)
+	err = s.db.Read(ctx, func(c store.Conn) error {
+		list, err = store.List(c, scanObject,
+			selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
+			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, at, at, id, limit)
+		return err
+	})
+	return list, err
 }
 
-// ForgetObject removes an object that its provider has deleted.
-func (s *Service) ForgetObject(ctx context.Context, o *Object) error {
+// Forget removes a resource that its provider has deleted.
+func (s *Resources) Forget(ctx context.Context, o *Resource) error {
 	return s.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`DELETE FROM gateway_objects WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ?`, o.UserID,
 			o.TeamID, o.Kind, o.ID)
@@ -100,8 +121,8 @@ func (s *Service) ForgetObject(ctx context.Context, o *Object) error {
 	})
 }
 
-// ChargeObject marks a batch as charged. It reports whether this call was the first to do so.
-func (s *Service) ChargeObject(ctx context.Context, o *Object) (first bool, err error) {
+// Charge marks a batch as charged. It reports whether this call was the first to do so.
+func (s *Resources) Charge(ctx context.Context, o *Resource) (first bool, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
 			o.UserID, o.TeamID, o.Kind, o.ID)
@@ -111,9 +132,9 @@ func (s *Service) ChargeObject(ctx context.Context, o *Object) (first bool, err 
 	return first, err
 }
 
-// UnchargedObjects returns the batches that are not charged and were last polled before the given time, those that were
+// Uncharged returns the batches that are not charged and were last polled before the given time, those that were
 // polled longest ago first. It marks them as polled now, so that other calls do not return them at once.
-func (s *Service) UnchargedObjects(ctx context.Context, before time.Time, limit int) (list []Object, err error) {
+func (s *Resources) Uncharged(ctx context.Context, before time.Time, limit int) (list []Resource, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		if list, err = store.List(c, scanObject,
 			selectObjects+`charged = 0 AND polled_at <= ? ORDER BY polled_at, id LIMIT ?`, schema.Micros(before),

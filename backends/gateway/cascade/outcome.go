@@ -1,0 +1,186 @@
+package cascade
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// note remembers a failure for later requests and for the client's error. It returns the reason of the cooldown that
+// the failure began, or an empty string if there is none, and whether the cooldown is for everyone.
+func (r *run) note(
+	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
+) (cooldown string, everyone bool) {
+	provider, health := providerScope(c), r.Memory.Health
+	var until time.Time
+	name, shared := key.ID, key.Shared() && f.certain
+	if !f.certain {
+		name = key.Mine
+	}
+	switch f.class {
+	case transient, timedOut:
+		until, everyone = health.failed(r.incident(c, f))
+		cooldown = f.reason
+	case rateLimited:
+		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonRateLimited, f.wait),
+			ReasonRateLimited, shared
+	case badEntry:
+		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonUnknown, longCooldown),
+			ReasonUnknown, shared
+	case noCredit:
+		until, cooldown, everyone = health.blockKey(provider, name, NoCredit), string(NoCredit), shared
+	case badKey:
+		until, cooldown, everyone = health.blockKey(provider, name, InvalidKey), string(InvalidKey), shared
+	case skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
+	}
+	r.soonest(until)
+	if until.IsZero() {
+		cooldown = ""
+	}
+	r.lastClass, r.lastCause = f.class, f.cause
+	r.classes |= 1 << f.class
+	r.result.Failed = append(r.result.Failed, apierror.Attempt{
+		Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code,
+		Message: wire.Mask(f.message, 200), LatencyMS: took.Milliseconds(),
+	})
+	if check := r.Logger.Check(zap.DebugLevel, "attempt failed"); check != nil {
+		check.Write(zap.String("request_id", r.req.ID), zap.String("provider", c.Provider.Code),
+			zap.String("model", c.Model.ID),
+			zap.String("class", f.class.String()), zap.Int("status", f.status), zap.String("code", f.code),
+			zap.Duration("took", took))
+	}
+	return cooldown, everyone
+}
+
+// incident describes a failure for the health table.
+func (r *run) incident(c *keychain.Candidate, f *failure) incident {
+	return incident{
+		provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason,
+		wait: f.wait,
+	}
+}
+
+// soonest remembers until as the end of a cooldown if it is the earliest one. A zero time is ignored.
+func (r *run) soonest(until time.Time) {
+	if !until.IsZero() && (r.earliest.IsZero() || until.Before(r.earliest)) {
+		r.earliest = until
+	}
+}
+
+// only reports whether all failures were of the given classes. Failures after which the same candidate was tried again
+// (fixable and lost) are not counted, since the outcome of the retry is.
+func (r *run) only(classes ...class) bool {
+	occurred := r.classes &^ (1<<fixable | 1<<lost)
+	rest := occurred
+	for _, c := range classes {
+		rest &^= 1 << c
+	}
+	return occurred != 0 && rest == 0
+}
+
+// failure returns the error for the client when no candidate is left (specification 12.2).
+func (r *run) failure() error {
+	var retryAfter time.Duration
+	if !r.earliest.IsZero() {
+		retryAfter = max(r.earliest.Sub(r.Now()), time.Second)
+	}
+	switch {
+	case len(r.refusals) == 2 || r.only(client):
+		first := r.refusals[0]
+		return &apierror.Error{
+			Status: http.StatusBadRequest, Code: first.code, Type: "invalid_request_error", Param: first.param,
+			Message: first.message, NoRetry: true,
+		}
+	case r.only(tooLong):
+		return contextTooLong()
+	case r.only(policy) || (r.lastClass == policy && r.Options.StopOnPolicy):
+		return &apierror.Error{
+			Status: http.StatusBadRequest, Code: "content_policy_violation", Type: "invalid_request_error", NoRetry: true,
+			Message: "the content was refused by the provider's content policy",
+		}
+	case r.only(unable) && r.earliest.IsZero(): // none that is cooling down might do better
+		return &apierror.Error{
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", NoRetry: true,
+			Message: "no model is available for this request: " + r.result.Failed[len(r.result.Failed)-1].Message,
+		}
+	case r.only(looped) && r.earliest.IsZero():
+		return loopDetected()
+	case r.lastClass == timedOut:
+		return &apierror.Error{
+			Status: http.StatusGatewayTimeout, Code: "upstream_timeout",
+			Message: "All providers failed: the last one did not answer in time", Cause: r.last(),
+		}
+	}
+	e := &apierror.Error{
+		Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter,
+		Cause: r.last(),
+	}
+	if r.result.Attempts == 0 {
+		e.Message = "All providers failed: every candidate is cooling down"
+		if r.spent {
+			e.Message += ", or the provider keys for it have spent their budgets"
+		}
+	}
+	// Keys that were passed over and need a person's hand count too.
+	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) ||
+		(r.classes == 0 && (!r.earliest.IsZero() || r.spent)))
+	return e
+}
+
+// last describes the last attempt that failed, for the operator's log. It returns nil if no attempt was made.
+func (r *run) last() error {
+	if len(r.result.Failed) == 0 {
+		return nil
+	}
+	last := &r.result.Failed[len(r.result.Failed)-1]
+	text := "the last one was " + last.Provider + "/" + last.Model + ": " + last.Code + ": " + last.Message
+	if r.lastCause != nil {
+		text += ": " + r.lastCause.Error()
+	}
+	return errors.New(text)
+}
+
+func contextTooLong() error {
+	return &apierror.Error{
+		Status: http.StatusBadRequest, Code: "context_length_exceeded", Type: "invalid_request_error", Param: "messages",
+		NoRetry: true,
+		Message: "prompt is too long: it exceeds the context window of every candidate; shorten the messages",
+	}
+}
+
+// failureType returns the type that the messages format uses for a failure in a stream.
+func failureType(f *failure) string {
+	switch {
+	case f.class == rateLimited:
+		return "rate_limit_error"
+	case f.class == timedOut:
+		return "timeout_error"
+	case f.class == busy, f.reason == ReasonOverloaded || strings.Contains(f.code, "overloaded"):
+		return "overloaded_error"
+	}
+	return "api_error"
+}
+
+// failureCode returns the code by which clients tell failures in a stream apart.
+func failureCode(f *failure) string {
+	if f.class == rateLimited {
+		return "rate_limit_exceeded"
+	}
+	if f.class == busy {
+		return "overloaded"
+	}
+	if f.class == noCredit {
+		return "insufficient_quota"
+	}
+	if f.class == tooLong {
+		return "context_length_exceeded"
+	}
+	return "upstream_stream_error"
+}

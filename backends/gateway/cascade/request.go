@@ -1,0 +1,300 @@
+package cascade
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// Request is a model request that is to be answered.
+type Request struct {
+	ID string
+	// Exactly one of Chat (the request of a chat client), Embed (a request for vectors), Hub (the request of any other
+	// client) and Forward (a request that passes untranslated) is set. Hub is also filled for a chat client when a
+	// candidate needs the common form.
+	Chat    *native.Request
+	Embed   *embeddings.Request
+	Hub     *hub.Request
+	Forward *Forward
+	Account *keychain.Account
+	// Header is sent along to a candidate that is asked in the client's own format and bytes, where the format has such
+	// fields. It may be nil.
+	Header map[string]string
+	// EffortMode selects how output_config.effort influences the tier.
+	EffortMode keychain.EffortMode
+	// User is the sender. Users learn of the state of providers only what they have met themselves.
+	User string
+	// Sealer makes and opens tokens of reasoning state for User. Nil means that there are none.
+	Sealer *hub.Sealer
+	// TeamID is the team that the request counts for. It is empty if the user is in no team.
+	TeamID string
+	// Tags and EndUser are the client's labels of the request and the person it is made for; see Label.
+	Tags    []string
+	EndUser string
+	// KeyID names the gateway key and keeps prompt caches apart. If it is empty no prompt cache key is asked for.
+	KeyID string
+	// Items keeps the items of answers. Nil means that they are not kept.
+	Items *keychain.Items
+	// Stored keeps the items of an answer that the client stores, in place of Items, and finds those of earlier
+	// answers. Nil means that nothing is stored.
+	Stored Stored
+	// Session names the session of an agent, as given by a header of its client. It is empty if the client sent none.
+	Session string
+	// Forbids returns the list of allowed models, named for people, from which a candidate is missing. It returns an
+	// empty string if the sender may use the candidate. A nil Forbids allows all candidates.
+	Forbids func(c *keychain.Candidate) (list string)
+	// AdmitTools returns an error if the tools that the request asks its provider to run are not allowed. It gets the
+	// names that wire.ServerTools returns. A nil AdmitTools allows all tools.
+	AdmitTools func(tools []string) error
+	// Via holds the Via fields of the request. It may be nil.
+	Via []string
+	// Lease is the memory of the body that Hub or Embed refer to. Nil means that the memory is not counted.
+	Lease *wire.Lease
+}
+
+// Stored gives a request access to the stored responses of its sender.
+type Stored interface {
+	// FindItems returns the items with these ids that stored answers contain, by id. Ids that are not found are missing
+	// from the map.
+	FindItems(ctx context.Context, ids []string) (map[string]string, error)
+	// KeepItem keeps an item of the answer, as hub.Reply.KeepItem does. It reports false if the answer is not stored.
+	KeepItem(id string, text []byte) bool
+}
+
+// Release gives the memory of the body back. Further calls do nothing.
+func (q *Request) Release() {
+	if q.Chat != nil {
+		q.Chat.Release()
+	}
+	q.Lease.Give()
+	q.Lease = nil
+}
+
+// Read parses body, which a client sent in the given format. The options are what the path and the header say; see
+// formats.Place. Tokens of reasoning state are opened with the Sealer. Its errors are *apierror.Error with status 400,
+// and those of AdmitTools.
+func (q *Request) Read(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
+	if err := q.parse(format, body, o); err != nil || q.AdmitTools == nil {
+		return err
+	}
+	tools, err := wire.ServerTools(format.Facts().API, body)
+	if err != nil {
+		return err
+	}
+	return q.AdmitTools(tools)
+}
+
+// parse parses a body of the client's format into q.Chat or q.Hub.
+func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (err error) {
+	if direct, ok := format.(formats.Native); ok {
+		q.Chat, err = direct.Parse(body)
+	} else {
+		o.Open = q.open
+		q.Hub, err = format.Read(body, o)
+	}
+	return err
+}
+
+// Expand replaces the references of a client's request to items of earlier answers by these items (specification 7.2).
+// A body without references is returned unchanged. Its errors are *apierror.Error with status 400 for an item that is
+// not kept and with status 413 for a request that becomes too large, and those of keychain.Items.
+func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
+	referrer, ok := format.(formats.Referrer)
+	if !ok {
+		return body, nil
+	}
+	return referrer.Expand(body, func(ids []string) (map[string]string, error) { return q.findItems(ctx, ids) })
+}
+
+// findItems returns the items with these ids that are kept, by id. It looks for stored items first: they are certain to
+// be there, whereas Items.Find waits for others.
+func (q *Request) findItems(ctx context.Context, ids []string) (map[string]string, error) {
+	if q.Stored == nil {
+		return q.Items.Find(ctx, q.owner(), ids)
+	}
+	found, err := q.Stored.FindItems(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return found[id] != "" })
+	if len(missing) == 0 {
+		return found, nil
+	}
+	more, err := q.Items.Find(ctx, q.owner(), missing)
+	maps.Copy(found, more)
+	return found, err
+}
+
+// owner returns the owner of the items of answers: the gateway key, or the user if no key was checked.
+func (q *Request) owner() string {
+	if q.KeyID == "" && q.User != "" {
+		return "user " + q.User
+	}
+	return q.KeyID
+}
+
+// ReadCount is like Read, for a request to count tokens.
+func (q *Request) ReadCount(format formats.Counter, body []byte, o hub.ReadOptions) (err error) {
+	o.Open = q.open
+	q.Hub, err = format.ReadCount(body, o)
+	return err
+}
+
+// Asked returns the client's format, the model that it asks for and whether it wants a stream. Requests for vectors and
+// those that pass untranslated have no format of their own: they report that of chat, in which their errors are
+// written.
+func (q *Request) Asked() (format formats.Format, model string, stream bool) {
+	switch {
+	case q.Forward != nil:
+		return formats.Chat(), q.Forward.Model, false
+	case q.Embed != nil:
+		return formats.Chat(), q.Embed.Model, false
+	case q.Chat != nil:
+		return formats.Chat(), q.Chat.Model, q.Chat.Stream
+	}
+	format, _ = formats.Of(q.Hub.Format)
+	return format, q.Hub.Model, q.Hub.Stream
+}
+
+// surface returns the name of the client's API in the usage log.
+func (q *Request) surface() string {
+	if q.Forward != nil {
+		return q.Forward.Surface
+	}
+	if q.Embed != nil {
+		return embeddings.Surface
+	}
+	format, _, _ := q.Asked()
+	return format.Facts().Surface
+}
+
+// forbids calls Forbids. It returns an empty string if Forbids is nil.
+func (q *Request) forbids(c *keychain.Candidate) (list string) {
+	if q.Forbids == nil {
+		return ""
+	}
+	return q.Forbids(c)
+}
+
+// TagsHeader is the header with the tags of a request, separated by commas. It is not passed on to providers.
+const TagsHeader = "X-Gateway-Tags"
+
+// Bounds of labels.
+const (
+	maxTags    = 10
+	maxTagSize = 64  // bytes
+	maxEndUser = 128 // bytes
+)
+
+// Label sets Tags and EndUser from the client's request. Tags come from the header and from metadata.tags, which is a
+// text with commas or a list of texts. The end user comes from the first of metadata.user_id, safety_identifier and
+// user that the body has. The body must have been accepted by Read or ReadEmbeddings. The error, an *apierror.Error
+// with status 400, is for a header with too many tags or with one that is too long. Excess tags in a body are left out
+// without an error, since bodies are for providers.
+func (q *Request) Label(header http.Header, body []byte) error {
+	for _, line := range header.Values(TagsHeader) {
+		for tag := range strings.SplitSeq(line, ",") {
+			if tag = strings.TrimSpace(tag); tag == "" || slices.Contains(q.Tags, tag) {
+				continue
+			}
+			if len(q.Tags) == maxTags || !isTag(tag) {
+				return apierror.New(http.StatusBadRequest, "invalid_value",
+					"the header %s has at most %d tags between commas, each of at most %d bytes of text", strings.ToLower(TagsHeader),
+					maxTags, maxTagSize).
+					With(strings.ToLower(TagsHeader))
+			}
+			q.Tags = append(q.Tags, strings.Clone(tag))
+		}
+	}
+	metadata, safety, user := q.labels(body)
+	if tags := metadata.Get("tags"); tags.IsArray() {
+		for _, tag := range tags.Array() {
+			q.tag(tag)
+		}
+	} else {
+		q.tag(tags)
+	}
+	for _, name := range []gjson.Result{metadata.Get("user_id"), safety, user} {
+		if name.Type == gjson.String && name.Str != "" {
+			q.EndUser = short(name.Str, maxEndUser)
+			break
+		}
+	}
+	return nil
+}
+
+// tag adds the tags in a text of a body.
+func (q *Request) tag(text gjson.Result) {
+	if text.Type != gjson.String {
+		return
+	}
+	for tag := range strings.SplitSeq(text.Str, ",") {
+		if tag = strings.TrimSpace(tag); isTag(tag) && len(q.Tags) < maxTags && !slices.Contains(q.Tags, tag) {
+			q.Tags = append(q.Tags, strings.Clone(tag))
+		}
+	}
+}
+
+// labels returns the members of a body that hold labels. For chat clients they were found when the body was parsed.
+func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
+	if q.Chat != nil {
+		parse := func(name string) gjson.Result { return gjson.ParseBytes(q.Chat.Field(name)) }
+		return parse("metadata"), parse("safety_identifier"), parse("user")
+	}
+	if !bytes.Contains(body, []byte(`"metadata"`)) && !bytes.Contains(body, []byte(`"safety_identifier"`)) &&
+		!bytes.Contains(body, []byte(`"user"`)) {
+		return metadata, safety, user
+	}
+	gjson.ParseBytes(body).ForEach(func(name, value gjson.Result) bool {
+		switch name.Str {
+		case "metadata":
+			metadata = value
+		case "safety_identifier":
+			safety = value
+		case "user":
+			user = value
+		}
+		return true
+	})
+	return metadata, safety, user
+}
+
+// isTag reports whether a text can be a tag.
+func isTag(tag string) bool {
+	return tag != "" && len(tag) <= maxTagSize && utf8.ValidString(tag) && !strings.ContainsFunc(tag, func(r rune) bool {
+		return r < ' ' || r == 0x7f
+	})
+}
+
+// short returns at most limit bytes of the beginning of a text, without control characters.
+func short(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), limit)], ""))
+}
+
+// open opens a token of reasoning state that the client sent.
+func (r *Request) open(token string) (hub.State, bool) {
+	if r.Sealer == nil {
+		return hub.State{}, false
+	}
+	return r.Sealer.Open(r.User, token)
+}

@@ -1,0 +1,171 @@
+package cascade
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/credentials"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/outbound"
+)
+
+// unanswered classifies an exchange to which no answer came.
+func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
+	f := r.broken(ctx, err)
+	switch {
+	case f.class == gone && r.link.sent.Load():
+		r.lose(c, x.passed(), false)
+	case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
+		f.class, f.reason = lost, ""
+	}
+	return f
+}
+
+// unsent classifies a request that could not be built.
+func (r *run) unsent(ctx context.Context, err error) *failure {
+	token, ok := errors.AsType[*credentials.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return r.broken(ctx, err)
+	case !ok:
+		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
+	case token.Refused:
+		return &failure{class: badKey, code: "token_refused", message: token.Message, certain: true}
+	}
+	return &failure{class: transient, code: "token_unavailable", message: token.Message, reason: ReasonErrors}
+}
+
+// broken classifies an exchange that ended without a whole answer.
+func (r *run) broken(ctx context.Context, err error) *failure {
+	if r.ctx.Err() != nil {
+		return &failure{class: gone, code: codeClientLeft, message: "the client did not wait for the answer"}
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errFirstContent):
+		return &failure{
+			class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors,
+		}
+	case errors.Is(cause, errThinking):
+		return &failure{
+			class: timedOut, code: "timeout", message: "the upstream thought for longer than an answer may take",
+			reason: ReasonErrors,
+		}
+	case errors.Is(cause, errAnswer):
+		return &failure{
+			class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time",
+			reason: ReasonErrors,
+		}
+	case errors.Is(cause, errConnect):
+		return &failure{
+			class: transient, code: "connect_timeout", message: "the upstream could not be connected in time",
+			reason: ReasonErrors, unreachable: true,
+		}
+	case errors.Is(cause, errIdle):
+		return &failure{class: timedOut, code: "timeout", message: "the upstream's stream fell silent", reason: ReasonErrors}
+	}
+	f := &failure{
+		class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors,
+		unreachable: unreachable(err),
+	}
+	switch {
+	case errors.Is(err, memory.ErrFull):
+		f.class, f.code, f.message, f.reason, f.cause = busy, "no_memory", "memory for the answer", "", err
+	case outbound.OutOfFiles(err):
+		f.class, f.code, f.message, f.reason, f.cause = busy, "no_file_descriptor", "a connection to the provider", "", err
+	case errors.Is(err, outbound.ErrShutdown):
+		f.class, f.message, f.reason, f.unreachable, f.cause = busy, "this gateway, which is shutting down,", "", false, err
+	case errors.Is(err, outbound.ErrNotAllowed):
+		f.class, f.code, f.message = skip, "address_not_allowed",
+			"the base URL leads to an address that is not allowed for custom models"
+	case errors.Is(err, errNoContent):
+		f.code, f.message = "broken_answer", errNoContent.Error()
+	case errors.Is(err, wire.ErrNoFinish):
+		f.code, f.message = "incomplete_answer", wire.ErrNoFinish.Error()
+	case errors.Is(err, wire.ErrNoChoices):
+		f.code, f.message = "empty_answer", wire.ErrNoChoices.Error()
+	case errors.Is(err, hub.ErrArguments):
+		f.class, f.code, f.message = skip, "invalid_tool_arguments", hub.ErrArguments.Error()
+	case errors.Is(err, hub.ErrSchema):
+		f.class, f.code, f.message = skip, "schema_mismatch", hub.ErrSchema.Error() // of this request's schema
+	case errors.Is(err, wire.ErrBroken), errors.Is(err, wire.ErrEventTooLarge):
+		f.code, f.message = "broken_answer", wire.ErrBroken.Error()
+	default:
+		f.cause = err
+	}
+	return f
+}
+
+// unreachable reports whether an exchange got no connection at all. A connection that broke does not count, since a
+// request may bring that about.
+func unreachable(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok &&
+		slices.Contains([]string{"dial", "proxyconnect", "remote error"}, op.Op) {
+		return true // "remote error" is a TLS alert
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	return untrusted || noTLS
+}
+
+// refused classifies an answer whose status is not 200.
+func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil && r.ctx.Err() != nil {
+		return r.broken(ctx, err)
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
+			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
+		}
+	}
+	e := wire.ParseUpstreamError(resp.StatusCode, body)
+	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
+	if f.fix == fixToolsClash && x.format != formats.Chat() {
+		f.fix = "reasoning_effort" // there is no other format to try
+	}
+	missing := f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed
+	if missing && x.format != formats.Chat() && !c.Provider.NoChat && !aboutModel(e, c.Model.ID) {
+		f.class, f.fix, f.unknown = fixable, fixFormat, true
+	}
+	return f
+}
+
+// unfit returns the failure of a candidate for which the request cannot be written.
+func unfit(err error) *failure {
+	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
+	if e, ok := apierror.From(err); ok {
+		f.message, f.param = e.Message, e.Param
+		if e.Code != "" {
+			f.code = e.Code
+		}
+		if e.Status == http.StatusBadRequest { // the next one may say the same
+			f.class = client
+		}
+	}
+	return f
+}
+
+// cooldownInAdvance stops the use of a model through a key whose limit is used up with this answer, as its headers say
+// (specification 13.5).
+func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http.Header) {
+	wait, daily, ok := exhausted(h, r.Now())
+	if !ok {
+		return
+	}
+	longest := maxReset
+	if daily {
+		longest = maxDaily
+	}
+	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
+}

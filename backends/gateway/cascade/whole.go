@@ -1,0 +1,208 @@
+package cascade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
+	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/memory"
+)
+
+// whole passes on an answer that is not streamed. The client of a stream gets it as a stream.
+func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
+	pass := x.passed()
+	var unstreamed error
+	if r.stream {
+		if streamed, err := r.streamed(c, x); err == nil {
+			pass = streamed
+		} else {
+			unstreamed = err // pass stays as it is, to learn the usage
+		}
+	}
+	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
+	share := r.Budget.Share(r.req.User)
+	defer share.Free()
+	body, err := readAll(ctx, &share, *in, resp)
+	var answer []byte
+	if err == nil {
+		answer, err = pass.Whole((*out)[:0], wire.ValidUTF8(body))
+	}
+	if err != nil {
+		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
+			return classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
+		}
+		f := r.broken(ctx, err)
+		f.status = resp.StatusCode
+		r.lose(c, pass, errors.Is(err, hub.ErrArguments) || errors.Is(err, hub.ErrSchema))
+		return f
+	}
+	if unstreamed != nil {
+		r.lose(c, pass, true)
+		return &failure{
+			class: transient, status: resp.StatusCode, code: "not_a_stream", reason: ReasonErrors,
+			message: "the upstream answered a streaming request without a stream, and it cannot be made one: " +
+				unstreamed.Error(),
+		}
+	}
+	r.result.Usage, r.result.textBytes = pass.Usage(), pass.TextBytes()
+	r.commit(c)
+	if header := r.w.Header(); r.stream {
+		streamHeader(header, r.from.Facts())
+	} else {
+		header["Content-Type"] = contentType
+		header["Content-Length"] = []string{strconv.Itoa(len(answer))}
+	}
+	r.w.WriteHeader(http.StatusOK)
+	if r.write(answer) != nil {
+		r.result.Code = codeClientLeft
+	}
+	// Only now, and not after an error: it may show parts of the answer.
+	recycle(in, body)
+	recycle(out, answer)
+	return nil
+}
+
+// write writes text to the client. Large texts, which take memory of the budget, are not kept for a client that does
+// not read them.
+func (r *run) write(text []byte) error {
+	if len(text) > maxRecycled {
+		return inbound.Default.Write(r.ctx, r.w, text)
+	}
+	_, err := r.w.Write(text)
+	return err
+}
+
+// buffers pools the memory of answers on their way.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
+
+// maxRecycled is the capacity above which a buffer is left to the garbage collector.
+const maxRecycled = 64 << 10
+
+// recycle returns a buffer to the pool, with the memory of used, which may have grown.
+func recycle(buffer *[]byte, used []byte) {
+	if cap(used) <= maxRecycled {
+		*buffer = used[:0]
+		buffers.Put(buffer)
+	}
+}
+
+var errTooLarge = fmt.Errorf("%w: larger than 32 MiB", wire.ErrBroken)
+
+// readAll reads a body of at most maxReply bytes, into buffer if it fits.
+func readAll(ctx context.Context, share *memory.Share, buffer []byte, resp *http.Response) ([]byte, error) {
+	body, err := share.ReadAll(ctx, resp.Body, buffer, resp.ContentLength, maxReply)
+	switch {
+	case errors.Is(err, memory.ErrTooLarge):
+		err = errTooLarge
+	case err == nil && cap(body) > maxRecycled:
+		err = room(ctx, share, body)
+	}
+	return body, err
+}
+
+// room reserves memory for what is made of a body: valid UTF-8 text, if the body is not that already, and an answer
+// that is about as long.
+func room(ctx context.Context, share *memory.Share, body []byte) error {
+	size := wire.ValidUTF8Len(body)
+	if size > maxReply {
+		return errTooLarge
+	}
+	need := cap(body) + size
+	if size != len(body) {
+		need += size
+	}
+	return share.Grow(ctx, int64(need))
+}
+
+// commit marks the point of no return: from here on this candidate's answer goes to the client. It sets the headers of
+// the answer.
+func (r *run) commit(c *keychain.Candidate) {
+	r.result.Candidate, r.result.Key = c, r.key.PublicID()
+	r.result.Status = http.StatusOK
+	r.result.FirstToken = r.Now().Sub(r.start)
+	r.letGo()
+	r.gatewayHeaders()
+	r.deprecation(c.Model)
+	if len(r.dropped) > 0 {
+		names := strings.Join(r.dropped[:min(len(r.dropped), maxDropped)], ", ")
+		// A single name may be a part of the body, hence the copy.
+		r.w.Header()["X-Gateway-Dropped-Params"] = []string{headerText(strings.Clone(names))}
+		r.dropped = nil
+	}
+}
+
+// deprecation sets the Deprecation and Sunset headers for a model that its provider will retire (RFC 9745, RFC 8594).
+func (r *run) deprecation(m *catalog.Model) {
+	if m.Retires.IsZero() && m.Deprecated.IsZero() || !m.DeprecatedBy(r.start) {
+		return
+	}
+	header := r.w.Header()
+	if !m.Deprecated.IsZero() {
+		header.Set("Deprecation", "@"+strconv.FormatInt(m.Deprecated.Unix(), 10))
+	}
+	if !m.Retires.IsZero() {
+		header.Set("Sunset", m.Retires.UTC().Format(http.TimeFormat))
+	}
+}
+
+// letGo gives the memory of the body back, because no other candidate will need it and the answer may take long. Small
+// bodies are kept: releasing them is not worth the work.
+func (r *run) letGo() {
+	if r.req.Chat != nil {
+		r.req.Chat.Release()
+	}
+	if h := r.req.Hub; h == nil || len(h.Body) < minLetGo || !h.LetGo() {
+		return
+	}
+	if !r.aliased {
+		r.model = r.req.Hub.Model // it was a part of the body
+	}
+	r.held.Give()
+	r.held = nil
+	r.req.Release()
+}
+
+// minLetGo is the size from which on a body is released early.
+const minLetGo = 64 << 10
+
+// maxDropped bounds the header that lists the parameters left out (specification 1.3).
+const maxDropped = 20
+
+// gatewayHeaders sets the headers that name who served the client (specification 1.7).
+func (r *run) gatewayHeaders() {
+	header := r.w.Header()
+	values := make([]string, 0, 4) // backs all values
+	set := func(name, value string) {
+		values = append(values, value)
+		header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	set("X-Gateway-Attempts", strconv.Itoa(r.result.Attempts))
+	tier := r.result.Tier
+	if c := r.result.Candidate; c != nil {
+		set("X-Gateway-Provider", c.Provider.Code)
+		set("X-Gateway-Model", headerText(c.Model.ID))
+		tier = c.Tier
+	}
+	if tier != 0 {
+		set("X-Gateway-Tier", tier.String())
+	}
+}
+
+// headerText replaces the characters of a user's model name that a header value must not have.
+func headerText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,282 @@
+package keychain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+)
+
+// Candidate is a model that a request can be sent to.
+type Candidate struct {
+	// Entry is provider/model as the user's table has it.
+	Entry    string
+	Provider *catalog.Provider
+	Model    *catalog.Model
+	Tier     catalog.Tier
+	// Keys has at least one element. The keys of the user come first, then those of their team, of the organisation and
+	// of the operator.
+	Keys   []Key
+	Custom bool
+	// Place numbers the groups of candidates within the tier that the user's preferences and priorities leave equal.
+	Place int
+	// Shadows reports that the user's own model has the name of a provider of the catalog.
+	Shadows bool
+}
+
+// Group returns how many keys, from the one at index from on, have the same owner. They share the load.
+func (c *Candidate) Group(from int) (n int) {
+	for _, k := range c.Keys[from:] {
+		if k.Owner != c.Keys[from].Owner {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// ModelName returns the name by which users know the model: its name in the catalog, or the entry that they gave it.
+func (c *Candidate) ModelName() string {
+	if c.Custom {
+		return c.Entry
+	}
+	return c.Model.ID
+}
+
+// Routing orders the candidates of an Account over a catalog.
+type Routing struct {
+	catalog *catalog.Catalog
+	// Connected is set if the user has a provider key or an entry that needs none, or if the operator has a key for
+	// all.
+	Connected bool
+	// tiers holds the candidates of each tier in the order in which they are tried.
+	tiers   [catalog.High + 1][]*Candidate
+	entries map[string]*Candidate
+	// named holds the entries of the catalog by the ids of their models, and by the part after the last slash of these
+	// ids, in the order of the tiers.
+	named   map[string][]*Candidate
+	aliases map[string]string
+}
+
+// Tier returns the candidates of one tier in the order in which they are tried. The caller must not change the list.
+func (r *Routing) Tier(t catalog.Tier) []*Candidate { return r.tiers[t] }
+
+// Entry returns the enabled entry of a connected provider with the given name.
+func (r *Routing) Entry(name string) (*Candidate, bool) {
+	c, ok := r.entries[name]
+	return c, ok
+}
+
+// Named returns the enabled entries of connected providers whose model has exactly this id in the catalog, or this text
+// after the last slash of its id, in the order in which they are tried. Models of the user's own servers are not among
+// them. The caller must not change the list.
+func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
+
+// Entries returns the names of all candidates, sorted.
+func (r *Routing) Entries() []string {
+	names := make([]string, 0, len(r.entries))
+	for name := range r.entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Routing calls RoutingFor with the default team of the user.
+func (a *Account) Routing(cat *catalog.Catalog) *Routing { return a.RoutingFor(cat, a.team) }
+
+// RoutingFor orders the account's candidates over a catalog (specification 13.1) for requests that count for a team and
+// may use its keys. An empty team, and one that does not serve the user, means none. The result is computed once per
+// team and catalog.
+func (a *Account) RoutingFor(cat *catalog.Catalog, team string) *Routing {
+	if !slices.Contains(a.teams, team) {
+		team = ""
+	}
+	if r, ok := a.routing.Load(team); ok && r.(*Routing).catalog == cat {
+		return r.(*Routing)
+	}
+	r := a.route(cat, team)
+	a.routing.Store(team, r)
+	return r
+}
+
+// KeysFor returns the keys that serve requests which count for a team, by provider code. The keys of each provider are
+// in the order in which their owners come.
+func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
+	keys := make(map[string][]Key)
+	owners := []Owner{{OnUser, a.UserID}, {OnTeam, team}, TheOrganisation}
+	switch cat.OwnKeys {
+	case catalog.OwnKeysFirst:
+	case catalog.OwnKeysOnly:
+		owners = owners[:1]
+	case catalog.OwnKeysNever:
+		owners = owners[1:]
+	}
+	for _, owner := range owners {
+		for i := range a.keys {
+			k := &a.keys[i]
+			if _, ok := cat.Provider(k.Provider); ok && k.owner == owner {
+				keys[k.Provider] = append(keys[k.Provider], k.key(a.UserID))
+			}
+		}
+	}
+	for _, p := range cat.Providers() {
+		if key, ok := a.OperatorKey(p); ok && cat.OwnKeys != catalog.OwnKeysOnly {
+			keys[p.Code] = append(keys[p.Code], key)
+		}
+	}
+	return keys
+}
+
+func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
+	r := &Routing{
+		catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate),
+		aliases: a.aliasesFor(cat, team),
+	}
+	keys := a.KeysFor(cat, team)
+	r.Connected = len(keys) > 0
+	custom := make(map[string]*modelRow)
+	for i := range a.models {
+		if m := &a.models[i]; m.Custom {
+			custom[m.Entry] = m
+			r.Connected = r.Connected || m.Enabled
+		}
+	}
+	place, previous := 0, ModelEntry{}
+	for _, e := range a.table(cat, team) {
+		if e.Priority != previous.Priority || a.rank(e.Provider) != a.rank(previous.Provider) {
+			place++
+		}
+		previous = e
+		if !e.Enabled || !e.ProviderConnected ||
+			slices.Contains(a.preferences.ExcludedProviders, e.Provider) ||
+			slices.Contains(a.preferences.ExcludedModels, e.Entry) {
+			continue
+		}
+		c := r.entries[e.Entry] // a model may stand in several tiers
+		if c == nil {
+			if m := custom[e.Entry]; m != nil && e.IsCustom {
+				c = a.customCandidate(m)
+				code, _, _ := strings.Cut(m.Entry, "/")
+				_, c.Shadows = cat.Provider(code)
+			} else {
+				code, id, _ := strings.Cut(e.Entry, "/")
+				provider, _ := cat.Provider(code)
+				model, _ := cat.Model(code, id)
+				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
+				r.named[id] = append(r.named[id], c)
+				if at := strings.LastIndexByte(id, '/'); at >= 0 { // the model's name without its maker's
+					r.named[id[at+1:]] = append(r.named[id[at+1:]], c)
+				}
+			}
+			c.Tier = e.Tier
+			r.entries[e.Entry] = c
+		}
+		if e.Tier == 0 {
+			c.Tier = catalog.High // the tier with the most time; only its name leads to this entry
+			continue
+		}
+		inTier := c
+		if c.Tier != e.Tier {
+			other := *c
+			other.Tier = e.Tier
+			inTier = &other
+		}
+		inTier.Place = place
+		r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
+	}
+	return r
+}
+
+// messagesVersion is the version header of the messages format that every server of it knows.
+var messagesVersion = map[string]string{"Anthropic-Version": "2023-06-01"}
+
+// customCandidate describes a model of the user's own as a provider with this one model. Its abilities are not known,
+// so none is ruled out.
+func (a *Account) customCandidate(m *modelRow) *Candidate {
+	provider := &catalog.Provider{
+		Code: CustomProvider, Name: m.Entry, BaseURL: m.BaseURL,
+		Shape: catalog.Shape{MaxTokensField: "max_tokens", StreamUsage: true},
+	}
+	if m.Wire != "" {
+		provider.Wires, provider.PreferWire, provider.NativeTools = []string{m.Wire}, m.Wire, true
+	}
+	if m.Wire == catalog.WireMessages {
+		provider.Auth, provider.Headers, provider.PinnedHeaders = catalog.AuthXAPIKey, messagesVersion, true
+	}
+	return &Candidate{
+		Entry:    m.Entry,
+		Custom:   true,
+		Provider: provider,
+		Model: &catalog.Model{
+			Provider: CustomProvider, ID: m.Model, Name: m.Entry,
+			Modalities: []string{"text", "image", "file", "audio"}, Tools: true, JSONSchema: true, Prefill: true,
+		},
+		Keys: []Key{ownKey(m.ID, a.customKeys[m.ID])},
+	}
+}
+
+// table returns the effective model table. It begins with the high tier. Within a tier preferred providers come first,
+// in their order; then the priority decides, then the order of the catalog, after which come the user's own models in
+// the order in which they were added. Models of no tier come last. A model of the user's own hides one of the catalog
+// that has the same name.
+func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
+	keys := a.KeysFor(cat, team)
+	rows := make(map[string]*modelRow, len(a.models))
+	for i := range a.models {
+		rows[a.models[i].Entry] = &a.models[i]
+	}
+	var table []ModelEntry
+	add := func(m *catalog.Model, tier catalog.Tier) {
+		e := ModelEntry{
+			ID: m.EntryID(), Entry: m.EntryID(), Provider: m.Provider,
+			Tier: tier, Enabled: true, ProviderConnected: len(keys[m.Provider]) > 0,
+		}
+		if row := rows[e.Entry]; row != nil {
+			if row.Custom {
+				return
+			}
+			e.ID, e.Enabled = row.ID, row.Enabled
+			if row.Priority != nil {
+				e.Priority = *row.Priority
+			}
+		}
+		table = append(table, e)
+	}
+	sort := func(part []ModelEntry) {
+		slices.SortStableFunc(part, func(x, y ModelEntry) int {
+			return cmp.Or(cmp.Compare(a.rank(x.Provider), a.rank(y.Provider)), cmp.Compare(x.Priority, y.Priority))
+		})
+	}
+	for _, t := range catalog.Tiers() {
+		from := len(table)
+		for _, m := range cat.Tier(t) {
+			add(m, t)
+		}
+		for i := range a.models {
+			if m := &a.models[i]; m.Custom && m.Tier == t.String() {
+				table = append(table, m.entry())
+			}
+		}
+		sort(table[from:])
+	}
+	from := len(table)
+	for _, p := range cat.Providers() {
+		for _, m := range cat.Models(p.Code) {
+			if len(m.Tiers) == 0 {
+				add(m, 0)
+			}
+		}
+	}
+	sort(table[from:])
+	return table
+}
+
+// rank returns the index of a provider among the preferred ones. All others come after them.
+func (a *Account) rank(provider string) int {
+	if at := slices.Index(a.preferences.PreferredProviders, provider); at >= 0 {
+		return at
+	}
+	return len(a.preferences.PreferredProviders)
+}

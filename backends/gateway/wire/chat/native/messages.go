@@ -1,0 +1,225 @@
+package native
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+)
+
+func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
+	if kind != jsontext.Array {
+		return wrongKind(s, "messages", "an array", kind)
+	}
+	last, turn := "", ""
+	err := s.Array(func(i int) error {
+		r.Messages++
+		var err error
+		last, err = r.message(s, i)
+		switch last {
+		case "system", "developer":
+			if turn != "" {
+				r.Traits |= TraitLateSystem
+			}
+		default:
+			if last == turn && last != "tool" || turn == "" && last != "user" {
+				r.Traits |= TraitRepeats
+			}
+			turn = last
+		}
+		return err
+	})
+	r.calls.end(r)
+	if err != nil {
+		return err
+	}
+	if r.Messages == 0 {
+		return invalid("messages", "messages must have at least one message")
+	}
+	if last == "assistant" {
+		r.Needs |= wire.NeedPrefill
+	}
+	return nil
+}
+
+func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
+	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
+	if k := s.Kind(); k != jsontext.Object {
+		return "", wrongKind(s, path(""), "an object", k)
+	}
+	var sawRole, sawContent bool
+	var result []byte // tool_call_id
+	r.calls.next = r.calls.next[:0]
+	err = s.Object(func(key []byte) error {
+		kind := s.Kind()
+		switch string(key) {
+		case "role":
+			if sawRole {
+				return invalid(path(".role"), "the field %q is given twice", path(".role"))
+			}
+			sawRole = true
+			if kind != jsontext.String {
+				return wrongKind(s, path(".role"), "a string", kind)
+			}
+			var known bool
+			if role, known, err = r.role(s); err == nil && !known {
+				err = invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
+			}
+			return err
+		case "content":
+			if sawContent {
+				return invalid(path(".content"), "the field %q is given twice", path(".content"))
+			}
+			sawContent = true
+			switch kind {
+			case jsontext.String, jsontext.Null:
+				return r.count(s)
+			case jsontext.Array:
+				return s.Array(func(j int) error { return r.part(s, i, j) })
+			default:
+				return wrongKind(s, path(".content"), "a string or an array", kind)
+			}
+		case "tool_calls":
+			if kind != jsontext.Array && kind != jsontext.Null {
+				return wrongKind(s, path(".tool_calls"), "an array", kind)
+			}
+			if kind == jsontext.Array {
+				r.Traits |= TraitCalls
+				return r.calls.read(s)
+			}
+			return s.Skip()
+		case "tool_call_id":
+			raw, err := s.Inside()
+			result = raw
+			return err
+		default:
+			return s.Skip()
+		}
+	})
+	r.calls.turn(r, role, result)
+	if err == nil && !sawRole {
+		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required",
+			path(".role")).With(path(".role"))
+	}
+	return role, err
+}
+
+// role scans the role of a message. known is false for an unknown role.
+func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
+	from := s.Offset()
+	raw, err := s.Word()
+	if err != nil {
+		return "", false, err
+	}
+	if role = jsontext.Known(raw, roles...); role == "developer" {
+		r.developers = append(r.developers, span{from, s.Offset()})
+	}
+	return role, slices.Contains(roles, role), nil
+}
+
+var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
+
+// part scans one content part. A string is tolerated, as by some upstreams.
+func (r *Request) part(s *jsontext.Scanner, i, j int) error {
+	switch k := s.Kind(); k {
+	case jsontext.String:
+		return r.count(s)
+	case jsontext.Object:
+	default:
+		return wrongKind(s, fmt.Sprintf("messages[%d].content[%d]", i, j), "an object", k)
+	}
+	var m medium
+	err := s.Object(func(key []byte) error {
+		switch string(key) {
+		case "text":
+			return r.count(s)
+		case "image_url":
+			return r.image(s, &m)
+		case "file":
+			from := s.Offset()
+			err := s.Skip()
+			m.file = s.Offset() - from
+			return err
+		}
+		if string(key) != "type" || s.Kind() != jsontext.String {
+			return s.Skip()
+		}
+		raw, err := s.Word()
+		switch string(raw) {
+		case "image_url":
+			m.need = wire.NeedImage
+		case "file":
+			m.need = wire.NeedFile
+		case "input_audio":
+			m.need = wire.NeedAudio
+		}
+		return err
+	})
+	r.medium(&m)
+	return err
+}
+
+// medium describes a part that is not text.
+type medium struct {
+	need    wire.Needs // 0 if the part is text
+	url     []byte
+	escaped bool
+	file    int // size of a file part in bytes
+}
+
+// maxPictures bounds the images of a request that are inspected.
+const maxPictures = 256
+
+// medium counts a part that is not text.
+func (r *Request) medium(m *medium) {
+	r.Needs |= m.need
+	switch m.need {
+	case wire.NeedImage:
+		url := m.url[:min(len(m.url), wire.HeadOfImage)]
+		if r.pictures++; r.pictures > maxPictures {
+			url = nil
+		}
+		if m.escaped { // the slash is the only character of base64 that is escaped
+			url = bytes.ReplaceAll(url, []byte(`\/`), []byte(`/`))
+		}
+		r.MediaTokens += wire.ImageTokens(url)
+	case wire.NeedFile:
+		r.MediaTokens += wire.FileTokens(m.file)
+	case wire.NeedAudio:
+		r.MediaTokens += wire.AudioTokens
+	case wire.NeedTools, wire.NeedJSONSchema, wire.NeedPrefill, wire.NeedChoices, wire.NeedOwn: // no media
+	}
+}
+
+// image scans the value of image_url, which is {"url": …} or the URL itself.
+func (r *Request) image(s *jsontext.Scanner, m *medium) error {
+	if s.Kind() == jsontext.Object {
+		return s.Object(func(key []byte) error {
+			if string(key) == "url" {
+				return r.image(s, m)
+			}
+			return s.Skip()
+		})
+	}
+	if s.Kind() != jsontext.String {
+		return s.Skip()
+	}
+	raw, escaped, err := s.Text()
+	if !bytes.HasPrefix(raw, []byte("data:")) {
+		r.Traits |= TraitRemoteImage
+	}
+	m.url, m.escaped = raw, escaped
+	return err
+}
+
+// count scans a value that is part of the prompt's text, and adds its size to TextBytes.
+func (r *Request) count(s *jsontext.Scanner) error {
+	from := s.Offset()
+	err := s.Skip()
+	r.TextBytes += int64(s.Offset() - from)
+	return err
+}
