@@ -214,39 +214,30 @@ func list[T any](name string, page []T, limit, offset int, more bool) map[string
 	return map[string]any{name: page, "limit": limit, "offset": offset, "has_more": more}
 }
 
-// route returns a route whose handler returns a value to be encoded as JSON, or nil for a response with status 204.
-func (a *API) route(method, path string, serve func(c *call) (any, error)) kernel.Route {
-	return kernel.Route{Method: method, Path: "/admin" + path, Serve: func(w http.ResponseWriter, r *http.Request) error {
+// serve returns the route with which the server serves a row of the table.
+func (a *API) serve(row route) kernel.Route {
+	return kernel.Route{Method: row.Method, Path: prefix + row.Path, Serve: func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-store")
-		if err := a.admit(w, r); err != nil {
-			return err
+		if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
+			return kernel.TooMany()
+		}
+		if !row.Guest {
+			if err := a.admit(w, r); err != nil {
+				return err
+			}
 		}
 		r = r.WithContext(kernel.From(r.Context(), a.Address(r)))
-		c := &call{&rest.Call{W: w, R: r, Status: http.StatusOK}, a}
-		answer, err := serve(c)
+		c := &call{row.Call(w, r, nil), a}
+		answer, err := row.serve(c)
 		if err != nil {
 			return err
 		}
-		if answer == nil {
-			w.WriteHeader(http.StatusNoContent)
-			return nil
-		}
-		text, err := json.Marshal(answer)
-		if err != nil {
-			return err
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(c.Status)
-		_, _ = w.Write(text) // an error means that the client is gone
-		return nil
+		return c.Write(answer)
 	}}
 }
 
 // admit returns an error for a request without the key.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
-	if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
-		return kernel.TooMany()
-	}
 	if a.APIKey == "" { // a developer's machine, whose browser may show any site
 		switch {
 		case !loopback.Direct(r, a.Address(r)):

@@ -60,6 +60,7 @@ func (a *api) send(h http.Handler, r *http.Request, status int) map[string]any {
 	a.t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
+	a.checkDocumented(r, w)
 	var told map[string]any
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {

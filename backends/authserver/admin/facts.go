@@ -4,20 +4,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
-
-// factRoutes returns the routes about what claims of users are made of.
-func (a *API) factRoutes() []kernel.Route {
-	return []kernel.Route{
-		a.route(http.MethodGet, "/users/{id}/attributes", a.userFacts),
-		a.route(http.MethodPatch, "/users/{id}/attributes", a.patchUserFacts),
-		a.route(http.MethodGet, "/group-roles", a.groupRoles),
-		a.route(http.MethodPut, "/group-roles", a.setGroupRoles),
-	}
-}
 
 // facts are the groups, roles and attributes of a user as they are told.
 type facts struct {
