@@ -216,7 +216,7 @@ func list[T any](name string, page []T, limit, offset int, more bool) map[string
 
 // serve returns the route with which the server serves a row of the table.
 func (a *API) serve(row route) kernel.Route {
-	return kernel.Route{Method: row.Method, Path: prefix + row.Path, Serve: func(w http.ResponseWriter, r *http.Request) error {
+	serve := func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-store")
 		if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
 			return kernel.TooMany()
@@ -233,7 +233,8 @@ func (a *API) serve(row route) kernel.Route {
 			return err
 		}
 		return c.Write(answer)
-	}}
+	}
+	return kernel.Route{Method: row.Method, Path: prefix + row.Path, Serve: serve}
 }
 
 // admit returns an error for a request without the key.
