@@ -2,6 +2,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -204,6 +205,28 @@ func (c *call) note(action, client string, detail ...string) {
 		Action: action, Actor: by, Client: client, Address: c.address(),
 		Detail: detail,
 	})
+}
+
+// part returns the response for the requested page of a list of which all rows are at hand, as tell converts them.
+func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (any, error) {
+	limit, offset, wrong := c.page()
+	if err = cmp.Or(wrong, err); err != nil {
+		return nil, err
+	}
+	found, more := store.Cut(all[min(offset, len(all)):], limit)
+	rows := make([]U, len(found))
+	for i, one := range found {
+		rows[i] = tell(one)
+	}
+	return list(name, rows, limit, offset, more), nil
+}
+
+// change decodes the body of a request that changes an object, and returns the function of checkIfMatch.
+func change[T any](c *call, body any, tag func(one T) string) (func(one T) error, error) {
+	if err := c.Decode(body); err != nil {
+		return nil, err
+	}
+	return checkIfMatch(c, tag)
 }
 
 // list returns the response for a page of a list.

@@ -71,20 +71,8 @@ func (a *API) checkedProviderResponse(p *brokers.Provider) map[string]any {
 }
 
 func (a *API) brokers(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.Brokers.All(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	rest := all[min(offset, len(all)):]
-	rows := make([]map[string]any, min(limit, len(rest)))
-	for i := range rows {
-		rows[i] = a.checkedProviderResponse(rest[i])
-	}
-	return list("broker_providers", rows, limit, offset, len(rest) > limit), nil
+	return part(c, "broker_providers", all, err, a.checkedProviderResponse)
 }
 
 func (a *API) broker(c *call) (any, error) {
@@ -118,10 +106,7 @@ func (b *brokerBody) apply(p *brokers.Provider) {
 
 func (a *API) patchBroker(c *call) (any, error) {
 	var body brokerBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, brokerTag)
+	may, err := change(c, &body, brokerTag)
 	if err != nil {
 		return nil, err
 	}

@@ -239,10 +239,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		FirstParty           *bool          `json:"first_party"`
 		Claims               *[]claims.Rule `json:"claim_rules"`
 	}
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, clientTag)
+	may, err := change(c, &body, clientTag)
 	if err != nil {
 		return nil, err
 	}

@@ -64,20 +64,8 @@ type groupRole struct {
 }
 
 func (a *API) groupRoles(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.Users.GroupRoles(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	rest := all[min(offset, len(all)):]
-	page := make([]groupRole, min(limit, len(rest)))
-	for i := range page {
-		page[i] = groupRole{rest[i].Group, words(rest[i].Roles)}
-	}
-	return list("group_roles", page, limit, offset, len(rest) > limit), nil
+	return part(c, "group_roles", all, err, func(g users.GroupRoles) groupRole { return groupRole{g.Group, words(g.Roles)} })
 }
 
 func (a *API) setGroupRoles(c *call) (any, error) {

@@ -66,20 +66,8 @@ func resourceResponse(r *resources.Resource) resource {
 }
 
 func (a *API) resources(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.Catalog.All(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	rest := all[min(offset, len(all)):]
-	rows := make([]resource, min(limit, len(rest)))
-	for i := range rows {
-		rows[i] = resourceResponse(rest[i])
-	}
-	return list("resources", rows, limit, offset, len(rest) > limit), nil
+	return part(c, "resources", all, err, resourceResponse)
 }
 
 func (a *API) resource(c *call) (any, error) {

@@ -143,10 +143,7 @@ func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`
 	}
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, modeTag)
+	may, err := change(c, &body, modeTag)
 	if err != nil {
 		return nil, err
 	}

@@ -183,10 +183,7 @@ func (a *API) patchUser(c *call) (any, error) {
 		Password *string `json:"password"`
 		Role     *string `json:"role"`
 	}
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, userTag)
+	may, err := change(c, &body, userTag)
 	if err != nil {
 		return nil, err
 	}

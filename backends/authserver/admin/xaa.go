@@ -136,10 +136,7 @@ func (a *API) createIdP(c *call) (any, error) {
 
 func (a *API) replaceIdP(c *call) (any, error) {
 	var body idpBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, idpTag)
+	may, err := change(c, &body, idpTag)
 	if err != nil {
 		return nil, err
 	}
@@ -238,10 +235,7 @@ func (a *API) createXAAPolicy(c *call) (any, error) {
 
 func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	var body policyBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, policyTag)
+	may, err := change(c, &body, policyTag)
 	if err != nil {
 		return nil, err
 	}
