@@ -53,7 +53,7 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	if c.Driver == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
-	master, err := masterOf(c.AESMaster.Key.Secret, c.AESMaster.OldKey.Secret)
+	master, err := masterOf(c.AESMaster.KeyEnv.Secret, c.AESMaster.OldKeyEnv.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func (s *Server) farEncryptor() (encryption.Encryptor, error) {
 	if c.Address == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
-	o := transit.Options{Address: c.Address, Token: c.Token.Secret}
+	o := transit.Options{Address: c.Address, Token: c.TokenEnv.Secret}
 	if c.AuthMethod == "approle" {
-		o.Token, o.AppRole = "", transit.AppRole{RoleID: c.AppRole.RoleID.Secret, SecretID: c.AppRole.SecretID.Secret}
+		o.Token, o.AppRole = "", transit.AppRole{RoleID: c.AppRole.RoleIDEnv.Secret, SecretID: c.AppRole.SecretIDEnv.Secret}
 	}
 	client, err := s.kms(o)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Server) keyStore() (keys.Store, error) {
 		return &keys.Transit{Server: s.kernel, Key: client.Key(k.Mount, k.KeyName), Name: k.Address + " " + k.Mount + "/" +
 			k.KeyName, Algorithm: c.Algorithm}, nil
 	case config.PostgresKey:
-		own, err := masterOf(c.PostgresKey.EncryptionKey.Secret, "")
+		own, err := masterOf(c.PostgresKey.EncryptionKeyEnv.Secret, "")
 		if err != nil {
 			return nil, err
 		}

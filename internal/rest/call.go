@@ -253,7 +253,10 @@ func (c *Call) Text(name string) string { return c.query(name) }
 
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
 
-func (c *Call) write(w http.ResponseWriter, answer any) error {
+// Write writes the answer of a route; see Route.Serve. It returns an error, and has written nothing, if the answer
+// cannot be encoded as JSON.
+func (c *Call) Write(answer any) error {
+	w := c.W
 	if c.unchanged {
 		w.WriteHeader(http.StatusNotModified)
 		return nil

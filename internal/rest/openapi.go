@@ -23,6 +23,8 @@ type Document struct {
 	Server string
 	// PathSchema is the JSON Schema of path parameters. Default: a string.
 	PathSchema string
+	// ErrorMedia is the type of errors. Default: application/json.
+	ErrorMedia string
 	// PlainErrors documents that errors may be plain text as well.
 	PlainErrors bool
 	// Extra has path items, as JSON, for what is served besides the table.
@@ -105,7 +107,7 @@ func (d Document) operation(r *Route) (object, error) {
 	}
 	answers := r.answers()
 	for _, status := range r.refusals() {
-		body := content("application/json", "Error")
+		body := content(cmp.Or(d.ErrorMedia, "application/json"), "Error")
 		if slices.Contains(r.Also, status) { // a handler in front of the route refuses with its own schema
 			body["application/json"] = object{
 				"schema": object{"anyOf": []object{{"$ref": schemas + r.Answer}, {"$ref": schemas + "Error"}}},

@@ -77,6 +77,11 @@ func (r *Route) status() int {
 	return http.StatusOK
 }
 
+// Call returns a request for the route, which is being served.
+func (r *Route) Call(w http.ResponseWriter, req *http.Request, who Identity) *Call {
+	return &Call{W: w, R: req, Who: who, Status: r.status()}
+}
+
 // Identity is the sender of a request, as a service knows its users.
 type Identity interface {
 	// UserID returns the id of the signed-in user, or "" for a guest.
@@ -166,7 +171,7 @@ func (f Found) Serve(w http.ResponseWriter, who Identity) error {
 		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed",
 			"%s is not allowed here, use %s", Quote(f.r.Method), f.node.allow)
 	}
-	c := &Call{W: w, R: f.r, Who: who, Status: route.status()}
+	c := route.Call(w, f.r, who)
 	if !route.Guest && c.User() == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return apierror.New(http.StatusUnauthorized, "invalid_token",
@@ -184,5 +189,5 @@ func (f Found) Serve(w http.ResponseWriter, who Identity) error {
 	if !route.Guest {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	return c.write(w, answer)
+	return c.Write(answer)
 }

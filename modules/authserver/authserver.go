@@ -252,7 +252,7 @@ func (h *Handler) Presence() tollgate.Presence {
 			Summary: "Users, applications, keys and the audit of the authorization server.",
 		}
 		if !h.off {
-			p.Path = "/admin/ui/"
+			p.Path, p.API = "/admin/ui/", "/admin/openapi.json"
 		}
 		p.Visible = func(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
 		return p

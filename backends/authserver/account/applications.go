@@ -77,10 +77,8 @@ func (a *Accounts) name(ctx context.Context, list []Application) error {
 		ids[i] = list[i].Client
 	}
 	slices.Sort(ids)
-	var names map[string]string
-	err := a.Read(ctx, func(c store.Conn) (err error) {
-		names, err = kernel.Names(c, "authserver_clients", "name", ids)
-		return err
+	names, err := kernel.Read(ctx, a.Server, func(c store.Conn) (map[string]string, error) {
+		return kernel.Names(c, "authserver_clients", "name", ids)
 	})
 	for i := range list {
 		list[i].Name = cmp.Or(names[list[i].Client], list[i].Client)

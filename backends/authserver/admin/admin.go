@@ -2,6 +2,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -210,6 +211,28 @@ func (c *call) note(action, client string, detail ...string) {
 	})
 }
 
+// part returns the response for the requested page of a list of which all rows are at hand, as tell converts them.
+func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (any, error) {
+	limit, offset, wrong := c.page()
+	if err = cmp.Or(wrong, err); err != nil {
+		return nil, err
+	}
+	found, more := store.Cut(all[min(offset, len(all)):], limit)
+	rows := make([]U, len(found))
+	for i, one := range found {
+		rows[i] = tell(one)
+	}
+	return list(name, rows, limit, offset, more), nil
+}
+
+// change decodes the body of a request that changes an object, and returns the function of checkIfMatch.
+func change[T any](c *call, body any, tag func(one T) string) (func(one T) error, error) {
+	if err := c.Decode(body); err != nil {
+		return nil, err
+	}
+	return checkIfMatch(c, tag)
+}
+
 // list returns the response for a page of a list.
 func list[T any](name string, page []T, limit, offset int, more bool) map[string]any {
 	if page == nil {
@@ -218,39 +241,31 @@ func list[T any](name string, page []T, limit, offset int, more bool) map[string
 	return map[string]any{name: page, "limit": limit, "offset": offset, "has_more": more}
 }
 
-// route returns a route whose handler returns a value to be encoded as JSON, or nil for a response with status 204.
-func (a *API) route(method, path string, serve func(c *call) (any, error)) kernel.Route {
-	return kernel.Route{Method: method, Path: "/admin" + path, Serve: func(w http.ResponseWriter, r *http.Request) error {
+// serve returns the route with which the server serves a row of the table.
+func (a *API) serve(row route) kernel.Route {
+	serve := func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Cache-Control", "no-store")
-		if err := a.admit(w, r); err != nil {
-			return err
+		if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
+			return kernel.TooMany()
+		}
+		if !row.Guest {
+			if err := a.admit(w, r); err != nil {
+				return err
+			}
 		}
 		r = r.WithContext(kernel.From(r.Context(), a.Address(r)))
-		c := &call{&rest.Call{W: w, R: r, Status: http.StatusOK}, a}
-		answer, err := serve(c)
+		c := &call{row.Call(w, r, nil), a}
+		answer, err := row.serve(c)
 		if err != nil {
 			return err
 		}
-		if answer == nil {
-			w.WriteHeader(http.StatusNoContent)
-			return nil
-		}
-		text, err := json.Marshal(answer)
-		if err != nil {
-			return err
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(c.Status)
-		_, _ = w.Write(text) // an error means that the client is gone
-		return nil
-	}}
+		return c.Write(answer)
+	}
+	return kernel.Route{Method: row.Method, Path: prefix + row.Path, Serve: serve}
 }
 
 // admit returns an error for a request without the key.
 func (a *API) admit(w http.ResponseWriter, r *http.Request) error {
-	if a.Limiter != nil && !a.Limiter.Allow(kernel.Network(a.Address(r))) {
-		return kernel.TooMany()
-	}
 	if a.APIKey == "" { // a developer's machine, whose browser may show any site
 		switch {
 		case !loopback.Direct(r, a.Address(r)):

@@ -51,15 +51,26 @@ func newAPI(t *testing.T, k authtest.Kernel, text string, env map[string]string)
 // do sends a request to the administration API and returns the JSON object of the response, if there is one.
 func (a *api) do(method, path, body string, status int) map[string]any {
 	a.t.Helper()
-	r := httptest.NewRequest(method, "/admin"+path, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer "+key)
-	return a.send(a.Admin(), r, status)
+	build := func() *http.Request {
+		r := httptest.NewRequest(method, "/admin"+path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+key)
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		return r
+	}
+	told := a.send(a.Admin(), build(), status)
+	if status < 400 {
+		a.checkRequest(build())
+	}
+	return told
 }
 
 func (a *api) send(h http.Handler, r *http.Request, status int) map[string]any {
 	a.t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
+	a.checkDocumented(r, w)
 	var told map[string]any
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {

@@ -8,22 +8,41 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/connections"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// brokerRoutes returns the routes of providers and of the connections to them.
-func (a *API) brokerRoutes() []kernel.Route {
-	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
-	return []kernel.Route{
-		a.route(get, "/broker-providers", a.brokers),
-		a.route(post, "/broker-providers", a.createBroker),
-		a.route(get, "/broker-providers/{id}", a.broker),
-		a.route(patch, "/broker-providers/{id}", a.patchBroker),
-		a.route(del, "/broker-providers/{id}", a.deleteBroker),
-		a.route(put, "/users/{id}/connections/{provider}", a.connectKey),
-		a.route(del, "/grants/broker/{id}", a.revokeConnection),
-	}
+// brokerRoutes returns the routes of providers whose tokens are handed on, and of connections to them.
+func (a *API) brokerRoutes() []route {
+	return group("Broker providers", []route{
+		{rest.Route{
+			Method: get, Path: "/broker-providers", Summary: "List providers", Query: paged, Answer: "BrokerProviders",
+		}, a.brokers},
+		{rest.Route{
+			Method: post, Path: "/broker-providers", Summary: "Create a provider", Body: "BrokerProviderChange",
+			Answer: "BrokerProvider", Status: http.StatusCreated, Errors: refused,
+		}, a.createBroker},
+		{rest.Route{
+			Method: get, Path: "/broker-providers/{id}", Summary: "Read a provider", Answer: "BrokerProvider",
+			Versioned: true,
+		}, a.broker},
+		{rest.Route{
+			Method: patch, Path: "/broker-providers/{id}", Summary: "Change a provider", Body: "BrokerProviderChange",
+			Answer: "BrokerProvider", Versioned: true, Errors: refused,
+		}, a.patchBroker},
+		{rest.Route{
+			Method: del, Path: "/broker-providers/{id}", Summary: "Delete a provider",
+			Description: "Refused with 409 while a resource uses it.", Versioned: true, Errors: conflicts,
+		}, a.deleteBroker},
+		{rest.Route{
+			Method: put, Path: "/users/{id}/connections/{provider}",
+			Summary: "Store the key of a user for a provider of the protocol api_key", Body: "ConnectionKey",
+			Errors: invalid,
+		}, a.connectKey},
+		{rest.Route{
+			Method: del, Path: "/grants/broker/{id}", Summary: "Remove the connection of a user to a provider",
+		}, a.revokeConnection},
+	})
 }
 
 // brokerBody is the body of a request about a provider. Nil fields are left as they are.
@@ -52,20 +71,8 @@ func (a *API) checkedProviderResponse(p *brokers.Provider) map[string]any {
 }
 
 func (a *API) brokers(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.Brokers.All(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	rest := all[min(offset, len(all)):]
-	rows := make([]map[string]any, min(limit, len(rest)))
-	for i := range rows {
-		rows[i] = a.checkedProviderResponse(rest[i])
-	}
-	return list("broker_providers", rows, limit, offset, len(rest) > limit), nil
+	return part(c, "broker_providers", all, err, a.checkedProviderResponse)
 }
 
 func (a *API) broker(c *call) (any, error) {
@@ -88,7 +95,6 @@ func (a *API) createBroker(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("broker_provider.created", "", "provider", p.ID, "slug", p.Slug)
-	c.Status = http.StatusCreated
 	return a.checkedProviderResponse(p), nil
 }
 
@@ -100,10 +106,7 @@ func (b *brokerBody) apply(p *brokers.Provider) {
 
 func (a *API) patchBroker(c *call) (any, error) {
 	var body brokerBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, brokerTag)
+	may, err := change(c, &body, brokerTag)
 	if err != nil {
 		return nil, err
 	}

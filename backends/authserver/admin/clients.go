@@ -9,8 +9,59 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
+
+// clientRoutes returns the routes of clients.
+func (a *API) clientRoutes() []route {
+	return group("Clients", []route{
+		{rest.Route{
+			Method: get, Path: "/clients", Summary: "List clients",
+			Query: listed(oldest, searched, choice("status", clients.Active, clients.Suspended, clients.Revoked),
+				choice("source", clients.Admin, clients.DCR, clients.Document), choice("agent", "true", "false")),
+			Answer: "Clients",
+		}, a.clients},
+		{rest.Route{
+			Method: post, Path: "/clients", Summary: "Create a client",
+			Description: "The secret is only in this response.", Body: "NewClient", Answer: "CreatedClient",
+			Status: http.StatusCreated, Errors: conflicts,
+		}, a.createClient},
+		{rest.Route{
+			Method: get, Path: "/clients/{id}", Summary: "Read a client", Answer: "Client", Versioned: true,
+		}, a.client},
+		{rest.Route{
+			Method: patch, Path: "/clients/{id}", Summary: "Change a client", Body: "ClientChange", Answer: "Client",
+			Versioned: true, Errors: conflicts,
+		}, a.patchClient},
+		{rest.Route{
+			Method: del, Path: "/clients/{id}", Summary: "Delete a client",
+			Description: "Refused with 409 while it has valid tokens, unless force is true.",
+			Query:       []rest.Param{{Name: "force", Schema: `{"type":"boolean","default":false}`}}, Versioned: true,
+			Errors: conflicts,
+		}, a.deleteClient},
+		{rest.Route{
+			Method: patch, Path: "/clients/{id}/suspend", Summary: "Suspend a client", Answer: "ClientStatus",
+			Versioned: true, Errors: conflicts,
+		}, a.setStatus(clients.Suspended, "client.suspended")},
+		{rest.Route{
+			Method: patch, Path: "/clients/{id}/reactivate", Summary: "Reactivate a client", Answer: "ClientStatus",
+			Versioned: true, Errors: conflicts,
+		}, a.setStatus(clients.Active, "client.reactivated")},
+		{rest.Route{
+			Method: patch, Path: "/clients/{id}/revoke", Summary: "Revoke a client and its tokens for good",
+			Answer: "ClientStatus", Versioned: true, Errors: conflicts,
+		}, a.setStatus(clients.Revoked, "client.revoked")},
+		{rest.Route{
+			Method: post, Path: "/clients/{id}/rotate-secret", Summary: "Replace the secret of a client",
+			Answer: "ClientSecret", Errors: conflicts,
+		}, a.rotateSecret},
+		{rest.Route{
+			Method: post, Path: "/clients/{id}/refresh", Summary: "Fetch the metadata document of a client",
+			Answer: "Client", Errors: refused,
+		}, a.refreshClient},
+	})
+}
 
 // client is a client as it is shown.
 type client struct {
@@ -170,7 +221,6 @@ func (a *API) createClient(c *call) (any, error) {
 	}
 	a.Count("clients_registered_total", clients.Admin)
 	c.note("client.created_admin", one.ID, "name", one.Name)
-	c.Status = http.StatusCreated
 	response := clientResponse(one)
 	return made{
 		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope,
@@ -189,10 +239,7 @@ func (a *API) patchClient(c *call) (any, error) {
 		FirstParty           *bool          `json:"first_party"`
 		Claims               *[]claims.Rule `json:"claim_rules"`
 	}
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, clientTag)
+	may, err := change(c, &body, clientTag)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +348,7 @@ func (a *API) setStatus(status, action string) func(c *call) (any, error) {
 			}
 		}
 		c.note(action, one.ID)
-		return map[string]string{"status": one.Status}, nil
+		return tagged(c, map[string]string{"status": one.Status}, clientTag(one)), nil
 	}
 }
 

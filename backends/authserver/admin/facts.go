@@ -4,20 +4,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
-
-// factRoutes returns the routes about what claims of users are made of.
-func (a *API) factRoutes() []kernel.Route {
-	return []kernel.Route{
-		a.route(http.MethodGet, "/users/{id}/attributes", a.userFacts),
-		a.route(http.MethodPatch, "/users/{id}/attributes", a.patchUserFacts),
-		a.route(http.MethodGet, "/group-roles", a.groupRoles),
-		a.route(http.MethodPut, "/group-roles", a.setGroupRoles),
-	}
-}
 
 // facts are the groups, roles and attributes of a user as they are told.
 type facts struct {
@@ -75,20 +64,8 @@ type groupRole struct {
 }
 
 func (a *API) groupRoles(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.Users.GroupRoles(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	rest := all[min(offset, len(all)):]
-	page := make([]groupRole, min(limit, len(rest)))
-	for i := range page {
-		page[i] = groupRole{rest[i].Group, words(rest[i].Roles)}
-	}
-	return list("group_roles", page, limit, offset, len(rest) > limit), nil
+	return part(c, "group_roles", all, err, func(g users.GroupRoles) groupRole { return groupRole{g.Group, words(g.Roles)} })
 }
 
 func (a *API) setGroupRoles(c *call) (any, error) {

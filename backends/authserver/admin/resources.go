@@ -9,7 +9,46 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
+
+// resourceRoutes returns the routes of resources.
+func (a *API) resourceRoutes() []route {
+	table := []route{
+		{rest.Route{
+			Method: get, Path: "/resources", Summary: "List resources", Query: paged, Answer: "Resources",
+		}, a.resources},
+		{rest.Route{
+			Method: post, Path: "/resources", Summary: "Create a resource", Body: "ResourceChange", Answer: "Resource",
+			Status: http.StatusCreated, Errors: conflicts,
+		}, a.createResource},
+		{rest.Route{
+			Method: get, Path: "/resources/{id}", Summary: "Read a resource", Answer: "Resource", Versioned: true,
+		}, a.resource},
+		{rest.Route{
+			Method: patch, Path: "/resources/{id}", Summary: "Change a resource", Body: "ResourceChange",
+			Answer: "Resource", Versioned: true, Errors: conflicts,
+		}, a.patchResource},
+		{rest.Route{
+			Method: del, Path: "/resources/{id}", Summary: "Delete a resource", Versioned: true,
+		}, a.deleteResource},
+	}
+	for _, p := range policies {
+		at := rest.Route{Path: "/resources/{id}/policy/" + p.path, Answer: p.schema}
+		read, add, remove := at, at, at
+		read.Method, read.Summary = get, "Read a list of the policy of a resource"
+		add.Method, add.Summary, add.Body = post, "Add to a list of the policy of a resource", p.body
+		add.Status, add.Errors = http.StatusCreated, invalid
+		remove.Method, remove.Summary, remove.Answer = del, "Remove from a list of the policy of a resource", ""
+		if p.member == "url" {
+			remove.Query = []rest.Param{{Name: "url", Schema: `{"type":"string"}`, Required: true}}
+		} else {
+			remove.Path += "/{value}"
+		}
+		table = append(table, route{read, a.policy(p)}, route{add, a.addPolicy(p)}, route{remove, a.removePolicy(p)})
+	}
+	return group("Resources", table)
+}
 
 // resource is a resource as it is shown.
 type resource struct {
@@ -27,20 +66,8 @@ func resourceResponse(r *resources.Resource) resource {
 }
 
 func (a *API) resources(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.Catalog.All(c.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	rest := all[min(offset, len(all)):]
-	rows := make([]resource, min(limit, len(rest)))
-	for i := range rows {
-		rows[i] = resourceResponse(rest[i])
-	}
-	return list("resources", rows, limit, offset, len(rest) > limit), nil
+	return part(c, "resources", all, err, resourceResponse)
 }
 
 func (a *API) resource(c *call) (any, error) {
@@ -128,7 +155,6 @@ func (a *API) createResource(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("resource.created", "", "resource", r.ID, "slug", r.Slug)
-	c.Status = http.StatusCreated
 	return resourceResponse(r), nil
 }
 
@@ -177,23 +203,25 @@ func (a *API) deleteResource(c *call) (any, error) {
 // policy describes a list of a resource's policy.
 type policy struct {
 	path   string
-	name   string // member of the response
-	member string // member of the request
+	name   string // member of the response, whose schema is schema
+	schema string
+	member string // member of the request, whose schema is body
+	body   string
 	action string
 	of     func(p *resources.Policy) *[]string
 }
 
 var policies = []policy{
 	{
-		"exchange/allowed-clients", "allowed_client_ids", "client_id", "exchange",
+		"exchange/allowed-clients", "allowed_client_ids", "AllowedClients", "client_id", "PolicyClient", "exchange",
 		func(p *resources.Policy) *[]string { return &p.Exchange.AllowedClientIDs },
 	},
 	{
-		"runtime/client-ids", "client_ids", "client_id", "runtime",
+		"runtime/client-ids", "client_ids", "RuntimeClients", "client_id", "PolicyClient", "runtime",
 		func(p *resources.Policy) *[]string { return &p.Runtime.ClientIDs },
 	},
 	{
-		"connect/allowed-return-urls", "allowed_return_urls", "url", "connect",
+		"connect/allowed-return-urls", "allowed_return_urls", "ReturnURLs", "url", "PolicyURL", "connect",
 		func(p *resources.Policy) *[]string { return &p.Connect.AllowedReturnURLs },
 	},
 }
@@ -224,7 +252,6 @@ func (a *API) addPolicy(p policy) func(c *call) (any, error) {
 			return nil, apierror.New(http.StatusBadRequest, "invalid_value",
 				"the body must be an object with %s alone, of at most 2048 characters", p.member)
 		}
-		c.Status = http.StatusCreated
 		return a.editPolicy(c, p, value, "added", func(list []string) ([]string, error) {
 			switch {
 			case slices.Contains(list, value):

@@ -1,87 +1,125 @@
 package admin
 
 import (
+	_ "embed"
 	"net/http"
+	"slices"
+	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Routes returns all routes of the API.
+// route is a row of the table of routes. The router reads Method, Path, Guest and serve, and the OpenAPI document the
+// rest.Route.
+type route struct {
+	rest.Route
+	// serve returns the value that is encoded as the response, or nil for a response with status 204.
+	serve func(c *call) (any, error)
+}
+
+// prefix is the path in front of the paths of the table.
+const prefix = "/admin"
+
+// Routes returns all routes of the API and of its pages.
 func (a *API) Routes() []kernel.Route {
-	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
-	routes := []kernel.Route{
-		a.route(post, "/auth/verify", a.verify),
-
-		a.route(get, "/clients", a.clients),
-		a.route(post, "/clients", a.createClient),
-		a.route(get, "/clients/{id}", a.client),
-		a.route(patch, "/clients/{id}", a.patchClient),
-		a.route(del, "/clients/{id}", a.deleteClient),
-		a.route(patch, "/clients/{id}/suspend", a.setStatus(clients.Suspended, "client.suspended")),
-		a.route(patch, "/clients/{id}/reactivate", a.setStatus(clients.Active, "client.reactivated")),
-		a.route(patch, "/clients/{id}/revoke", a.setStatus(clients.Revoked, "client.revoked")),
-		a.route(post, "/clients/{id}/rotate-secret", a.rotateSecret),
-		a.route(post, "/clients/{id}/refresh", a.refreshClient),
-
-		a.route(get, "/users", a.users),
-		a.route(post, "/users", a.createUser),
-		a.route(post, "/users/invite", a.inviteUser),
-		a.route(get, "/users/{id}", a.user),
-		a.route(patch, "/users/{id}", a.patchUser),
-		a.route(del, "/users/{id}", a.deleteUser),
-		a.route(patch, "/users/{id}/disable", a.setUser(a.Users.Disable)),
-		a.route(patch, "/users/{id}/enable", a.setUser(a.Users.Enable)),
-		a.route(get, "/users/{id}/tokens", a.userTokens),
-		a.route(del, "/users/{id}/tokens", a.signOut),
-		a.route(get, "/users/{id}/factors", a.userFactors),
-		a.route(del, "/users/{id}/factors", a.resetFactors),
-		a.route(get, "/users/{id}/identities", a.userIdentities),
-		a.route(del, "/users/{id}/identities/{identity}", a.removeIdentity),
-		a.route(get, "/users/{id}/grants", a.userGrants),
-		a.route(del, "/grants/consent/{id}", a.revokeConsent),
-
-		a.route(get, "/resources", a.resources),
-		a.route(post, "/resources", a.createResource),
-		a.route(get, "/resources/{id}", a.resource),
-		a.route(patch, "/resources/{id}", a.patchResource),
-		a.route(del, "/resources/{id}", a.deleteResource),
-
-		a.route(get, "/tokens", a.tokens),
-		a.route(del, "/tokens/{jti}", a.revokeToken),
-		a.route(get, "/issuances", a.issuances),
-		a.route(get, "/issuances/{id}", a.issuance),
-		a.route(del, "/issuances/{id}", a.revokeIssuance),
-
-		a.route(get, "/upstreams", a.upstreams),
-		a.route(get, "/mail", a.mail),
-		a.route(post, "/mail/test", a.testMail),
-		a.route(get, "/keys", a.keys),
-		a.route(post, "/keys/rotate", a.rotateKey),
-		a.route(post, "/encryption/re-encrypt", a.reseal),
-		a.route(get, "/settings/dcr", a.mode),
-		a.route(patch, "/settings/dcr", a.setMode),
-
-		a.route(get, "/audit", a.audit),
-		a.route(get, "/stats", a.stats),
-		a.route(get, "/system/status", a.status),
-		a.route(get, "/system/config", a.config),
-		a.route(get, "/notices", a.notices),
-	}
-	routes = append(routes, a.factRoutes()...)
-	routes = append(routes, a.ui()...)
-	routes = append(routes, a.brokerRoutes()...)
+	table := slices.Concat(a.clientRoutes(), a.userRoutes(), a.resourceRoutes(), a.tokenRoutes(), a.brokerRoutes(),
+		a.systemRoutes())
 	if a.XAA != nil {
-		routes = append(routes, a.enterprise()...)
+		table = append(table, a.enterpriseRoutes()...)
 	}
-	for _, p := range policies {
-		path := "/resources/{id}/policy/" + p.path
-		routes = append(routes, a.route(get, path, a.policy(p)), a.route(post, path, a.addPolicy(p)))
-		if p.member == "url" {
-			routes = append(routes, a.route(del, path, a.removePolicy(p)))
-		} else {
-			routes = append(routes, a.route(del, path+"/{value}", a.removePolicy(p)))
+	document := rest.Publish(func() ([]byte, error) { return openAPI(table) })
+	table = append(table, route{rest.Route{
+		Method: http.MethodGet, Path: "/openapi.json", Tag: "System", Summary: "Read this document", Guest: true,
+		Answer: "Document",
+	}, func(c *call) (any, error) { return document.Serve(c.Call) }})
+	list := make([]kernel.Route, len(table))
+	for i, row := range table {
+		list[i] = a.serve(row)
+	}
+	return append(list, a.ui()...)
+}
+
+// group returns rows with a tag.
+func group(tag string, rows []route) []route {
+	for i := range rows {
+		rows[i].Tag = tag
+	}
+	return rows
+}
+
+// components contains the schemas that the routes refer to.
+//
+//go:embed schemas.json
+var components []byte
+
+// openAPI returns the OpenAPI document of a table.
+func openAPI(table []route) ([]byte, error) {
+	list := make([]rest.Route, len(table))
+	for i := range table {
+		r := table[i].Route
+		r.Errors = append([]int{http.StatusForbidden, http.StatusInternalServerError}, r.Errors...)
+		if strings.Contains(r.Path, "{") {
+			r.Errors = append(r.Errors, http.StatusNotFound)
 		}
+		list[i] = r
 	}
-	return routes
+	return rest.Document{
+		Title: "Authorization server administration", Version: "1", Components: components, Security: "key", Server: prefix,
+		ErrorMedia: "application/problem+json",
+		Description: "Manages clients, users, resources, tokens and the server itself. Without admin.api_key no key is needed, " +
+			"but only programs on the same machine are admitted.",
+	}.OpenAPI(list)
+}
+
+// Methods of routes.
+const (
+	get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+	patch, del     = http.MethodPatch, http.MethodDelete
+)
+
+// Statuses of errors that routes share.
+var (
+	conflicts = []int{http.StatusConflict}
+	invalid   = []int{http.StatusUnprocessableEntity}
+	refused   = []int{http.StatusConflict, http.StatusUnprocessableEntity}
+)
+
+// Parameters that routes share.
+var (
+	named = rest.Param{
+		Name: "names", Schema: `{"type":"boolean","default":false}`,
+		Description: "Adds the names of the clients, users and resources that the rows mention.",
+	}
+	searched = rest.Param{Name: "q", Schema: `{"type":"string","maxLength":200}`, Description: "Part of an id or a name."}
+	ofIdP    = rest.Param{Name: "idp_id", Schema: `{"type":"string"}`, Description: "The identity provider."}
+	paged    = []rest.Param{
+		{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":1000,"default":50}`},
+		{Name: "offset", Schema: `{"type":"integer","minimum":0,"maximum":100000,"default":0}`},
+	}
+	ofToken = []rest.Param{
+		named,
+		{Name: "user", Schema: `{"type":"string"}`, Description: "The id of a user."},
+		{Name: "client", Schema: `{"type":"string"}`, Description: "The id of a client."},
+		{Name: "jti", Schema: `{"type":"string"}`, Description: "The id in the token."},
+		{Name: "resource", Schema: `{"type":"string"}`, Description: "The id or the slug of a resource."},
+		{Name: "since", Schema: `{"type":"string"}`, Description: "A time in RFC 3339, or a date."},
+	}
+)
+
+// listed returns the parameters of a list that supports cursors.
+func listed(order string, more ...rest.Param) []rest.Param {
+	return slices.Concat(paged, []rest.Param{
+		{Name: "cursor", Schema: `{"type":"string"}`, Description: "The member next of the page before, in place of offset."},
+		{Name: "order", Schema: `{"type":"string","enum":["oldest","newest"],"default":"` + order + `"}`},
+		{
+			Name: "count", Schema: `{"type":"boolean","default":false}`,
+			Description: "Adds the number of all rows, which are counted up to 10,000.",
+		},
+	}, more)
+}
+
+// choice returns a parameter that is one of words.
+func choice(name string, words ...string) rest.Param {
+	return rest.Param{Name: name, Schema: `{"type":"string","enum":["` + strings.Join(words, `","`) + `"]}`}
 }

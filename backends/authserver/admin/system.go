@@ -2,12 +2,82 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/audit"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
+
+// systemRoutes returns the routes of the server itself.
+func (a *API) systemRoutes() []route {
+	return group("System", []route{
+		{rest.Route{
+			Method: post, Path: "/auth/verify", Summary: "Check the key", Answer: "Verified",
+		}, a.verify},
+		{rest.Route{
+			Method: get, Path: "/upstreams", Summary: "List the providers at which people sign in",
+			Description: "Each is contacted during the request.", Answer: "Upstreams",
+		}, a.upstreams},
+		{rest.Route{
+			Method: get, Path: "/mail", Summary: "Read the state of outgoing mail", Answer: "Mail",
+		}, a.mail},
+		{rest.Route{
+			Method: post, Path: "/mail/test", Summary: "Send a test mail", Body: "TestMail", Answer: "MailSent",
+			Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusBadGateway},
+		}, a.testMail},
+		{rest.Route{
+			Method: get, Path: "/keys", Summary: "List signing keys", Answer: "Keys",
+		}, a.keys},
+		{rest.Route{
+			Method: post, Path: "/keys/rotate", Summary: "Replace the signing key", Answer: "RotatedKey",
+		}, a.rotateKey},
+		{rest.Route{
+			Method: post, Path: "/encryption/re-encrypt", Summary: "Encrypt stored secrets with the current key",
+			Answer: "Resealed", Errors: conflicts,
+		}, a.reseal},
+		{rest.Route{
+			Method: get, Path: "/settings/dcr", Summary: "Read how clients may register", Answer: "Mode",
+			Versioned: true,
+		}, a.mode},
+		{rest.Route{
+			Method: patch, Path: "/settings/dcr", Summary: "Set how clients may register",
+			Description: "An empty mode restores that of the configuration.", Body: "ModeChange", Answer: "Mode",
+			Versioned: true,
+		}, a.setMode},
+		{rest.Route{
+			Method: get, Path: "/audit", Summary: "List audit events, newest first",
+			Query: slices.Concat(paged, []rest.Param{
+				named,
+				{Name: "action", Schema: `{"type":"string"}`, Description: "An action, or a prefix that ends with its dot."},
+				{Name: "actor_id", Schema: `{"type":"string"}`},
+				{Name: "client_id", Schema: `{"type":"string"}`},
+				{Name: "since", Schema: `{"type":"string"}`, Description: "A time in RFC 3339, or a date."},
+				{Name: "until", Schema: `{"type":"string"}`, Description: "A time in RFC 3339, or a date."},
+			}),
+			Answer: "Audit",
+		}, a.audit},
+		{rest.Route{
+			Method: get, Path: "/stats",
+			Summary: "Count clients, users, resources, consents and tokens",
+			Query: []rest.Param{{
+				Name: "most", Schema: `{"type":"integer","minimum":1,"maximum":1000000}`, Description: "Stops counting there.",
+			}},
+			Answer: "Stats",
+		}, a.stats},
+		{rest.Route{
+			Method: get, Path: "/system/status", Summary: "Read the state of the server", Answer: "Status",
+		}, a.status},
+		{rest.Route{
+			Method: get, Path: "/system/config", Summary: "Read the configuration, without secrets", Answer: "Config",
+		}, a.config},
+		{rest.Route{
+			Method: get, Path: "/notices", Summary: "List what an operator should know", Answer: "Notices",
+		}, a.notices},
+	})
+}
 
 func (a *API) verify(*call) (any, error) {
 	return map[string]any{"valid": true, "version": a.Version}, nil
@@ -73,10 +143,7 @@ func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`
 	}
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, modeTag)
+	may, err := change(c, &body, modeTag)
 	if err != nil {
 		return nil, err
 	}

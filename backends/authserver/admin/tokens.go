@@ -6,7 +6,31 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
+
+// tokenRoutes returns the routes of tokens.
+func (a *API) tokenRoutes() []route {
+	return group("Tokens", []route{
+		{rest.Route{
+			Method: get, Path: "/tokens", Summary: "List valid tokens", Query: listed(newest, ofToken...),
+			Answer: "Tokens",
+		}, a.tokens},
+		{rest.Route{
+			Method: del, Path: "/tokens/{jti}", Summary: "Revoke a token",
+		}, a.revokeToken},
+		{rest.Route{
+			Method: get, Path: "/issuances", Summary: "List issued tokens", Query: listed(newest, ofToken...),
+			Answer: "Issuances",
+		}, a.issuances},
+		{rest.Route{
+			Method: get, Path: "/issuances/{id}", Summary: "Read an issued token", Answer: "Issuance",
+		}, a.issuance},
+		{rest.Route{
+			Method: del, Path: "/issuances/{id}", Summary: "Revoke an issued token",
+		}, a.revokeIssuance},
+	})
+}
 
 // issuance is an issued token as it is shown.
 type issuance struct {

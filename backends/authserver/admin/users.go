@@ -9,8 +9,89 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
+
+// userRoutes returns the routes of users.
+func (a *API) userRoutes() []route {
+	return group("Users", []route{
+		{rest.Route{
+			Method: get, Path: "/users", Summary: "List users", Query: listed(newest, searched), Answer: "Users",
+		}, a.users},
+		{rest.Route{
+			Method: post, Path: "/users", Summary: "Create a user", Body: "NewUser", Answer: "User",
+			Status: http.StatusCreated, Errors: refused,
+		}, a.createUser},
+		{rest.Route{
+			Method: post, Path: "/users/invite", Summary: "Invite a user",
+			Description: "Mails a link for choosing a password. If no mails are sent the link is in the response.",
+			Body:        "Invitation", Answer: "InvitedUser", Status: http.StatusCreated, Errors: refused,
+		}, a.inviteUser},
+		{rest.Route{
+			Method: get, Path: "/users/{id}", Summary: "Read a user", Answer: "User", Versioned: true,
+		}, a.user},
+		{rest.Route{
+			Method: patch, Path: "/users/{id}", Summary: "Change a user", Body: "UserChange", Answer: "User",
+			Versioned: true, Errors: refused,
+		}, a.patchUser},
+		{rest.Route{
+			Method: del, Path: "/users/{id}", Summary: "Delete a user", Versioned: true,
+		}, a.deleteUser},
+		{rest.Route{
+			Method: patch, Path: "/users/{id}/disable", Summary: "Disable a user", Answer: "User", Versioned: true,
+		}, a.setUser(a.Users.Disable)},
+		{rest.Route{
+			Method: patch, Path: "/users/{id}/enable", Summary: "Enable a user", Answer: "User", Versioned: true,
+		}, a.setUser(a.Users.Enable)},
+		{rest.Route{
+			Method: get, Path: "/users/{id}/tokens", Summary: "List the valid tokens of a user",
+			Query: listed(newest, named), Answer: "Tokens",
+		}, a.userTokens},
+		{rest.Route{
+			Method: del, Path: "/users/{id}/tokens", Summary: "End the sessions and tokens of a user",
+			Answer: "SignedOut",
+		}, a.signOut},
+		{rest.Route{
+			Method: get, Path: "/users/{id}/factors", Summary: "List the second factors of a user", Answer: "Factors",
+		}, a.userFactors},
+		{rest.Route{
+			Method: del, Path: "/users/{id}/factors", Summary: "Remove the second factors of a user",
+			Answer: "FactorsRemoved",
+		}, a.resetFactors},
+		{rest.Route{
+			Method: get, Path: "/users/{id}/identities",
+			Summary: "List the accounts at providers that a user signs in with", Answer: "Identities",
+		}, a.userIdentities},
+		{rest.Route{
+			Method: del, Path: "/users/{id}/identities/{identity}", Summary: "Disconnect an account from a user",
+		}, a.removeIdentity},
+		{rest.Route{
+			Method: get, Path: "/users/{id}/attributes", Summary: "Read the groups, roles and attributes of a user",
+			Answer: "UserFacts",
+		}, a.userFacts},
+		{rest.Route{
+			Method: patch, Path: "/users/{id}/attributes",
+			Summary: "Change the groups, roles and attributes of a user", Body: "UserFactsChange", Answer: "UserFacts",
+			Errors: invalid,
+		}, a.patchUserFacts},
+		{rest.Route{
+			Method: get, Path: "/group-roles", Summary: "List the roles of groups", Query: paged,
+			Answer: "GroupRolesList",
+		}, a.groupRoles},
+		{rest.Route{
+			Method: put, Path: "/group-roles", Summary: "Set the roles of a group",
+			Description: "An empty list removes them.", Body: "GroupRoles", Answer: "GroupRoles", Errors: refused,
+		}, a.setGroupRoles},
+		{rest.Route{
+			Method: get, Path: "/users/{id}/grants", Summary: "List the consents and connections of a user",
+			Query: []rest.Param{named}, Answer: "Grants",
+		}, a.userGrants},
+		{rest.Route{
+			Method: del, Path: "/grants/consent/{id}", Summary: "Revoke a consent and the tokens that rest on it",
+		}, a.revokeConsent},
+	})
+}
 
 // user is a user as it is shown.
 type user struct {
@@ -71,7 +152,6 @@ func (a *API) createUser(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Status = http.StatusCreated
 	return userResponse(u), nil
 }
 
@@ -90,7 +170,6 @@ func (a *API) inviteUser(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("user.invited", "", "user", u.ID)
-	c.Status = http.StatusCreated
 	return struct {
 		user
 		Link string `json:"invitation_link,omitempty"`
@@ -104,10 +183,7 @@ func (a *API) patchUser(c *call) (any, error) {
 		Password *string `json:"password"`
 		Role     *string `json:"role"`
 	}
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, userTag)
+	may, err := change(c, &body, userTag)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +215,7 @@ func (a *API) setUser(
 		if err != nil {
 			return nil, err
 		}
-		return userResponse(u), nil
+		return tagged(c, userResponse(u), userTag(u)), nil
 	}
 }
 

@@ -37,9 +37,9 @@ func policyTag(p *xaa.Policy) string { return tagOf(xaaPolicyResponse(p), p.Upda
 
 func modeTag(mode string) string { return rest.ETag([]byte(mode)) }
 
-// tagged sets the entity tag of a response.
+// tagged sets the entity tag of a response, and returns the response. If the client has it already it gets 304.
 func tagged(c *call, response any, tag string) any {
-	c.W.Header().Set("ETag", tag)
+	c.Tell(tag)
 	return response
 }
 

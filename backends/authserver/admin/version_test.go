@@ -23,8 +23,18 @@ func TestVersions(t *testing.T) {
 				r.Header.Set("If-Match", match)
 			}
 			w := httptest.NewRecorder()
-			if a.Admin().ServeHTTP(w, r); w.Code != status {
+			a.Admin().ServeHTTP(w, r)
+			a.checkDocumented(r, w)
+			if w.Code != status {
 				t.Fatalf("%s %s: %d %s, want %d", method, path, w.Code, w.Body, status)
+			}
+			if tag := w.Header().Get("ETag"); method == "GET" {
+				again, unchanged := httptest.NewRequest(method, "/admin"+path, nil), httptest.NewRecorder()
+				again.Header.Set("Authorization", "Bearer "+key)
+				again.Header.Set("If-None-Match", tag)
+				if a.Admin().ServeHTTP(unchanged, again); unchanged.Code != http.StatusNotModified || unchanged.Body.Len() > 0 {
+					t.Errorf("%s with If-None-Match: %d %s", path, unchanged.Code, unchanged.Body)
+				}
 			}
 			if status == http.StatusPreconditionFailed && (w.Header().Get("Content-Type") != "application/problem+json" || w.Header().Get("ETag") != "") {
 				t.Errorf("%s %s: %v", method, path, w.Header())

@@ -4,31 +4,67 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/xaa"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// enterprise returns the routes of enterprise-managed authorization.
-func (a *API) enterprise() []kernel.Route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	return []kernel.Route{
-		a.route(get, "/idps", a.idps),
-		a.route(post, "/idps", a.createIdP),
-		a.route(get, "/idps/{id}", a.idp),
-		a.route(put, "/idps/{id}", a.replaceIdP),
-		a.route(del, "/idps/{id}", a.deleteIdP),
-		a.route(post, "/idps/{id}/refresh-keys", a.refreshKeys),
-		a.route(get, "/xaa/policies", a.xaaPolicies),
-		a.route(post, "/xaa/policies", a.createXAAPolicy),
-		a.route(get, "/xaa/policies/{id}", a.xaaPolicy),
-		a.route(put, "/xaa/policies/{id}", a.replaceXAAPolicy),
-		a.route(del, "/xaa/policies/{id}", a.deleteXAAPolicy),
-		a.route(get, "/xaa/subject-mappings", a.mappings),
-		a.route(post, "/xaa/subject-mappings", a.createMapping),
-		a.route(del, "/xaa/subject-mappings/{id}", a.deleteMapping),
-	}
+// enterpriseRoutes returns the routes of enterprise-managed authorization.
+func (a *API) enterpriseRoutes() []route {
+	return group("Enterprise-managed authorization", []route{
+		{rest.Route{
+			Method: get, Path: "/idps", Summary: "List identity providers", Query: paged, Answer: "IdPs",
+		}, a.idps},
+		{rest.Route{
+			Method: post, Path: "/idps", Summary: "Create an identity provider", Body: "IdPBody", Answer: "IdP",
+			Status: http.StatusCreated, Errors: conflicts,
+		}, a.createIdP},
+		{rest.Route{
+			Method: get, Path: "/idps/{id}", Summary: "Read an identity provider", Answer: "IdP", Versioned: true,
+		}, a.idp},
+		{rest.Route{
+			Method: put, Path: "/idps/{id}", Summary: "Replace an identity provider", Body: "IdPBody", Answer: "IdP",
+			Versioned: true, Errors: conflicts,
+		}, a.replaceIdP},
+		{rest.Route{
+			Method: del, Path: "/idps/{id}", Summary: "Delete an identity provider with its policies and mappings",
+			Versioned: true,
+		}, a.deleteIdP},
+		{rest.Route{
+			Method: post, Path: "/idps/{id}/refresh-keys", Summary: "Fetch the keys of an identity provider",
+			Answer: "IdP", Errors: invalid,
+		}, a.refreshKeys},
+		{rest.Route{
+			Method: get, Path: "/xaa/policies", Summary: "List policies", Query: append([]rest.Param{ofIdP}, paged...),
+			Answer: "Policies",
+		}, a.xaaPolicies},
+		{rest.Route{
+			Method: post, Path: "/xaa/policies", Summary: "Create a policy", Body: "PolicyBody", Answer: "Policy",
+			Status: http.StatusCreated, Errors: conflicts,
+		}, a.createXAAPolicy},
+		{rest.Route{
+			Method: get, Path: "/xaa/policies/{id}", Summary: "Read a policy", Answer: "Policy", Versioned: true,
+		}, a.xaaPolicy},
+		{rest.Route{
+			Method: put, Path: "/xaa/policies/{id}", Summary: "Replace a policy", Body: "PolicyBody", Answer: "Policy",
+			Versioned: true, Errors: conflicts,
+		}, a.replaceXAAPolicy},
+		{rest.Route{
+			Method: del, Path: "/xaa/policies/{id}", Summary: "Delete a policy", Versioned: true,
+		}, a.deleteXAAPolicy},
+		{rest.Route{
+			Method: get, Path: "/xaa/subject-mappings", Summary: "List subject mappings",
+			Query: listed(oldest, ofIdP, named), Answer: "Mappings",
+		}, a.mappings},
+		{rest.Route{
+			Method: post, Path: "/xaa/subject-mappings", Summary: "Create a subject mapping", Body: "NewMapping",
+			Answer: "Mapping", Status: http.StatusCreated, Errors: conflicts,
+		}, a.createMapping},
+		{rest.Route{
+			Method: del, Path: "/xaa/subject-mappings/{id}", Summary: "Delete a subject mapping",
+		}, a.deleteMapping},
+	})
 }
 
 // idpBody is the body of a request about an identity provider. Enabled defaults to true.
@@ -95,16 +131,12 @@ func (a *API) createIdP(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("idp.created", "", "idp", i.ID, "issuer", i.Issuer)
-	c.Status = http.StatusCreated
 	return idpResponse(i), nil
 }
 
 func (a *API) replaceIdP(c *call) (any, error) {
 	var body idpBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, idpTag)
+	may, err := change(c, &body, idpTag)
 	if err != nil {
 		return nil, err
 	}
@@ -198,16 +230,12 @@ func (a *API) createXAAPolicy(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("xaa_policy.created", "", "policy", p.ID, "idp", p.IdP)
-	c.Status = http.StatusCreated
 	return xaaPolicyResponse(p), nil
 }
 
 func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	var body policyBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	may, err := checkIfMatch(c, policyTag)
+	may, err := change(c, &body, policyTag)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +303,6 @@ func (a *API) createMapping(c *call) (any, error) {
 		return nil, err
 	}
 	c.note("subject_mapping.created", "", "idp", m.IdP, "subject", m.Subject, "user", m.User)
-	c.Status = http.StatusCreated
 	return mappingResponse(m), nil
 }
 

@@ -206,10 +206,8 @@ func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Rec
 	if err := f.Flush(ctx); err != nil {
 		return nil, false, err
 	}
-	err = f.Read(ctx, func(c store.Conn) error {
-		list, err = kernel.Rows(c, q.Listing(), kernel.Page{Limit: limit + 1, Offset: offset, Newest: true}, scan)
-		return err
-	})
+	page := kernel.Page{Limit: limit + 1, Offset: offset, Newest: true}
+	list, err = kernel.Rows(ctx, f.Server, q.Listing().Find, page, scan)
 	list, more = store.Cut(list, limit)
 	return list, more, err
 }

@@ -138,11 +138,15 @@ func (b *Brokers) Find(ctx context.Context, name string) (*Provider, error) {
 
 const columns = "id, slug, display_name, protocol, config, secret, created_at, updated_at"
 
+// scan returns a row, or ErrUnknown if there is none.
 func scan(r store.Row) (*Provider, error) {
 	p := new(Provider)
 	var config string
 	var created, updated int64
 	err := r.Scan(&p.ID, &p.Slug, &p.DisplayName, &p.Protocol, &config, &p.secret, &created, &updated)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrUnknown
+	}
 	p.Config, p.CreatedAt, p.UpdatedAt = json.RawMessage(config), time.UnixMicro(created), time.UnixMicro(updated)
 	return p, err
 }
@@ -250,14 +254,9 @@ func exists(err error) error {
 // again if the provider is changed concurrently.
 func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) error) (*Provider, error) {
 	for {
-		var p *Provider
-		err := b.Read(ctx, func(c store.Conn) (err error) {
-			p, err = scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1", name, name, name))
-			return err
+		p, err := kernel.Read(ctx, b.Server, func(c store.Conn) (*Provider, error) {
+			return scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1", name, name, name))
 		})
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, ErrUnknown
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -295,17 +294,10 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 // stored provider and can forbid the removal by returning an error.
 func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
-		for _, allow := range may {
-			p, err := scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ?"+c.Lock(), id))
-			if errors.Is(err, sql.ErrNoRows) {
-				return ErrUnknown
-			}
-			if err == nil {
-				err = allow(p)
-			}
-			if err != nil {
-				return err
-			}
+		if err := kernel.Allow(may, func() (*Provider, error) {
+			return scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ?"+c.Lock(), id))
+		}); err != nil {
+			return err
 		}
 		var used int
 		if err := c.Row("SELECT count(*) FROM authserver_resources WHERE provider_id = ?", id).Scan(&used); err != nil {

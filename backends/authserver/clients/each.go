@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -12,11 +13,9 @@ const eachRows = 500
 // Each calls fn with each client, ordered by id, until fn returns an error, which it then returns.
 func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
 	for after := ""; ; {
-		var list []*Client
-		err := cs.Read(ctx, func(c store.Conn) (err error) {
-			list, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE id > ? ORDER BY id LIMIT ?",
+		list, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]*Client, error) {
+			return store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE id > ? ORDER BY id LIMIT ?",
 				after, eachRows)
-			return err
 		})
 		if err != nil || len(list) == 0 {
 			return err

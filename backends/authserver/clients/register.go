@@ -404,12 +404,10 @@ const modeSetting = "dcr.mode"
 // Mode returns the mode of registration: the one that an administrator has set, or else that of the options.
 func (cs *Clients) Mode(ctx context.Context) (string, error) { return cs.modes.Get(ctx, "") }
 
-func (cs *Clients) readMode(ctx context.Context, _ string) (mode string, err error) {
-	err = cs.Read(ctx, func(c store.Conn) error {
-		mode, err = cs.modeIn(c)
-		return err
+func (cs *Clients) readMode(ctx context.Context, _ string) (string, error) {
+	return kernel.Read(ctx, cs.Server, func(c store.Conn) (string, error) {
+		return cs.modeIn(c)
 	})
-	return mode, err
 }
 
 func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
@@ -433,14 +431,8 @@ func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now str
 			"mode must be open, approved_redirects or admin_only").With("mode")
 	}
 	return cs.Change(ctx, "settings", modeSetting, func(c store.Conn) error {
-		for _, allow := range may {
-			now, err := cs.modeIn(c)
-			if err == nil {
-				err = allow(now)
-			}
-			if err != nil {
-				return err
-			}
+		if err := kernel.Allow(may, func() (string, error) { return cs.modeIn(c) }); err != nil {
+			return err
 		}
 		if mode == "" {
 			_, err := c.Exec("DELETE FROM authserver_settings WHERE name = ?", modeSetting)
@@ -461,11 +453,9 @@ func digest(texts ...string) string {
 }
 
 // Agents returns the active clients that are agents, at most limit of them.
-func (cs *Clients) Agents(ctx context.Context, limit int) (list []*Client, err error) {
-	err = cs.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, scan, "SELECT "+
+func (cs *Clients) Agents(ctx context.Context, limit int) ([]*Client, error) {
+	return kernel.Read(ctx, cs.Server, func(c store.Conn) ([]*Client, error) {
+		return store.List(c, scan, "SELECT "+
 			columns+" FROM authserver_clients WHERE agent = 1 AND status = ? ORDER BY issued_at, id LIMIT ?", Active, limit)
-		return err
 	})
-	return list, err
 }

@@ -47,15 +47,17 @@ func scan(r store.Row) (*Client, error) {
 // Stored returns a client from the database, not from the cache.
 func (cs *Clients) Stored(ctx context.Context, id string) (*Client, error) { return cs.read(ctx, id) }
 
-func (cs *Clients) read(ctx context.Context, id string) (c *Client, err error) {
-	err = cs.Read(ctx, func(conn store.Conn) error {
-		c, err = scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?", id))
-		return err
-	})
+func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
+	return kernel.Read(ctx, cs.Server, func(c store.Conn) (*Client, error) { return in(c, id, "") })
+}
+
+// in returns a stored client, or ErrUnknown. lock may be c.Lock(), which locks the row until the transaction ends.
+func in(c store.Conn, id, lock string) (*Client, error) {
+	one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrUnknown
 	}
-	return c, err
+	return one, err
 }
 
 // Filter selects clients.
@@ -106,34 +108,20 @@ func (f Filter) find(c store.Conn) (kernel.Listing, error) {
 	}
 	exact := f.listing()
 	exact.And("id = ?", f.Text)
-	if n, err := kernel.CountRows(c, exact, 1); err != nil || n > 0 {
+	if n, err := exact.CountRows(c, 1); err != nil || n > 0 {
 		return exact, err
 	}
 	return f.Listing(), nil
 }
 
 // List returns a page of the clients that match a filter.
-func (cs *Clients) List(ctx context.Context, f Filter, p kernel.Page) (list []*Client, err error) {
-	err = cs.Read(ctx, func(c store.Conn) error {
-		l, err := f.find(c)
-		if err == nil {
-			list, err = kernel.Rows(c, l, p, scan)
-		}
-		return err
-	})
-	return list, err
+func (cs *Clients) List(ctx context.Context, f Filter, p kernel.Page) ([]*Client, error) {
+	return kernel.Rows(ctx, cs.Server, f.find, p, scan)
 }
 
 // Total returns how many clients match a filter, but at most limit.
-func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (n int, err error) {
-	err = cs.Read(ctx, func(c store.Conn) error {
-		l, err := f.find(c)
-		if err == nil {
-			n, err = kernel.CountRows(c, l, limit)
-		}
-		return err
-	})
-	return n, err
+func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (int, error) {
+	return kernel.CountRows(ctx, cs.Server, f.find, limit)
 }
 
 // Place returns the position of a client in a list.
@@ -169,7 +157,7 @@ func insert(conn store.Conn, c *Client) error {
 	_, err := conn.Exec("INSERT INTO authserver_clients ("+
 		columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
 		c.ID, c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses),
-		strings.Join(c.Scope, " "), flag(c.Agent), c.AgentText,
+		strings.Join(c.Scope, " "), kernel.Flag(c.Agent), c.AgentText,
 		text(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), fresh)
 	return err
 }
@@ -195,10 +183,7 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 // It must not change the id, the source, whether the client is an agent, or when it was issued.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
-		c, err := scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+conn.Lock(), id))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrUnknown
-		}
+		c, err := in(conn, id, conn.Lock())
 		if err != nil {
 			return err
 		}
@@ -223,10 +208,8 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 // function of may is called with the stored client and can forbid the change by returning an error.
 func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
-		for _, allow := range may {
-			if err := allow(c); err != nil {
-				return err
-			}
+		if err := kernel.Allow(may, func() (*Client, error) { return c, nil }); err != nil {
+			return err
 		}
 		if c.Status == Revoked && status != Revoked {
 			return ErrRevoked
@@ -243,17 +226,8 @@ var ErrRevoked = errors.New("the client was revoked, which is for good")
 // with the stored client and can forbid the removal by returning an error.
 func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
-		for _, allow := range may {
-			one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+c.Lock(), id))
-			if errors.Is(err, sql.ErrNoRows) {
-				return ErrUnknown
-			}
-			if err == nil {
-				err = allow(one)
-			}
-			if err != nil {
-				return err
-			}
+		if err := kernel.Allow(may, func() (*Client, error) { return in(c, id, c.Lock()) }); err != nil {
+			return err
 		}
 		n, err := c.Exec("DELETE FROM authserver_clients WHERE id = ?", id)
 		if err == nil && n == 0 {
@@ -273,11 +247,4 @@ func text(v any) string {
 		return "[]"
 	}
 	return string(raw)
-}
-
-func flag(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }

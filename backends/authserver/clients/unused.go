@@ -118,12 +118,10 @@ func (cs *Clients) removeIdle(
 		return 0, nil
 	}
 	where = idle + " AND " + where
-	var found []string
-	err = cs.Read(ctx, func(c store.Conn) (err error) {
-		found, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
+	found, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]string, error) {
+		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_clients c WHERE "+where+" ORDER BY seen_at, issued_at LIMIT ?",
 			append(slices.Clone(args), limit)...)
-		return err
 	})
 	if err != nil {
 		return 0, err

@@ -99,7 +99,7 @@ type Signing struct {
 	KeyPath     string
 	KeyStore    string
 	PostgresKey struct {
-		EncryptionKey Ref
+		EncryptionKeyEnv Ref
 	}
 	KMSTransit struct {
 		Address string
@@ -248,20 +248,20 @@ const (
 // DataEncryption configures how secrets in the database are sealed.
 type DataEncryption struct {
 	AESMaster struct {
-		Key    Ref // 64 hex characters
-		OldKey Ref // only for opening
+		KeyEnv    Ref // 64 hex characters
+		OldKeyEnv Ref // only for opening
 	}
 	Driver            string // if it is empty, secrets cannot be stored
 	KMSTransitEncrypt struct {
 		Address string
 		AppRole struct {
-			RoleID   Ref
-			SecretID Ref
+			RoleIDEnv   Ref
+			SecretIDEnv Ref
 		}
 		AuthMethod string // token or approle
 		KeyName    string
 		MountPath  string
-		Token      Ref
+		TokenEnv   Ref
 	}
 }
 
@@ -272,7 +272,7 @@ func (c *Config) SealsAs(other *Config) bool {
 		return false
 	}
 	return c.Signing.KeyStore != PostgresKey || other.Signing.KeyStore != PostgresKey ||
-		c.Signing.PostgresKey.EncryptionKey.Secret == other.Signing.PostgresKey.EncryptionKey.Secret
+		c.Signing.PostgresKey.EncryptionKeyEnv.Secret == other.Signing.PostgresKey.EncryptionKeyEnv.Secret
 }
 
 // sealer identifies the newest key of the driver.
@@ -280,7 +280,7 @@ func (d *DataEncryption) sealer() [4]string {
 	if kms := d.KMSTransitEncrypt; d.Driver == KMSTransitEncrypt {
 		return [4]string{d.Driver, kms.Address, kms.MountPath, kms.KeyName}
 	}
-	return [4]string{d.Driver, d.AESMaster.Key.Secret}
+	return [4]string{d.Driver, d.AESMaster.KeyEnv.Secret}
 }
 
 // ClientCredentials configures the client_credentials grant.
@@ -370,7 +370,7 @@ const (
 
 // Counters configures what nodes count together, such as assertions that can be used once.
 type Counters struct {
-	Redis Ref // if unset, single-use values are kept in PostgreSQL or in the process
+	RedisEnv Ref // if unset, single-use values are kept in PostgreSQL or in the process
 }
 
 // Ref is a key whose value is the name of an environment variable. The secret in the variable is read once, when the

@@ -259,7 +259,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%q is not printed:\n%s", line, out.String())
 		}
 	}
-	if l.DataEncryption.AESMaster.Key.Secret != secret {
+	if l.DataEncryption.AESMaster.KeyEnv.Secret != secret {
 		t.Error("the secret behind a name was not read")
 	}
 	none := read(t, "", nil)

@@ -440,7 +440,7 @@ func masterKey(_ *Config, value any) string {
 
 // oldKey checks that there is a current master key if there is an old one, which would not be used otherwise.
 func oldKey(c *Config, value any) string {
-	if value.(*Ref).Name != "" && c.DataEncryption.AESMaster.Key.Name == "" {
+	if value.(*Ref).Name != "" && c.DataEncryption.AESMaster.KeyEnv.Name == "" {
 		return "needs data_encryption.aes_master.key_env, which is to name this one where it is the only master key"
 	}
 	return ""

@@ -114,23 +114,20 @@ func scan(r store.Row) (*Connection, error) {
 var errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such connection")
 
 // Of returns the connections of a user, the latest first.
-func (x *Connections) Of(ctx context.Context, user string) (list []*Connection, err error) {
-	err = x.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT "+
+func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error) {
+	return kernel.Read(ctx, x.Server, func(c store.Conn) ([]*Connection, error) {
+		return store.List(c, scan, "SELECT "+
 			columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, mostOf)
-		return err
 	})
-	return list, err
 }
 
 // mostOf bounds the list; there are no more providers than that.
 const mostOf = 1000
 
-func (x *Connections) find(ctx context.Context, user, provider string) (one *Connection, err error) {
-	err = x.Read(ctx, func(c store.Conn) (err error) {
-		one, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
+func (x *Connections) find(ctx context.Context, user, provider string) (*Connection, error) {
+	one, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
+		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
 			user, provider))
-		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNone
@@ -200,10 +197,9 @@ func (x *Connections) Disconnect(ctx context.Context, user string, p *brokers.Pr
 }
 
 // Remove removes a connection by its id, like Disconnect, and returns it.
-func (x *Connections) Remove(ctx context.Context, id string) (was *Connection, err error) {
-	err = x.Read(ctx, func(c store.Conn) (err error) {
-		was, err = scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
-		return err
+func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error) {
+	was, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
+		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNone

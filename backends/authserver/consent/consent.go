@@ -139,13 +139,11 @@ func (s *Consents) upsert(
 }
 
 // Of returns the consents of a user, the newest first.
-func (s *Consents) Of(ctx context.Context, user string) (list []Grant, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, scan, "SELECT "+
+func (s *Consents) Of(ctx context.Context, user string) ([]Grant, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) ([]Grant, error) {
+		return store.List(c, scan, "SELECT "+
 			columns+" FROM authserver_consents WHERE user_id = ? ORDER BY updated_at DESC, id DESC LIMIT ?", user, maxGrants)
-		return err
 	})
-	return list, err
 }
 
 // Revoke deletes a consent and returns it. It calls then, unless that is nil, in the same transaction, to end what was

@@ -136,12 +136,10 @@ func in(c store.Conn, user string) ([]*Factor, error) {
 }
 
 // Of returns the factors of a user, the oldest first.
-func (f *Factors) Of(ctx context.Context, user string) (list []*Factor, err error) {
-	err = f.Read(ctx, func(c store.Conn) (err error) {
-		list, err = in(c, user)
-		return err
+func (f *Factors) Of(ctx context.Context, user string) ([]*Factor, error) {
+	return kernel.Read(ctx, f.Server, func(c store.Conn) ([]*Factor, error) {
+		return in(c, user)
 	})
-	return list, err
 }
 
 // Kinds is the set of the kinds of factors that a user has.

@@ -56,6 +56,37 @@ func (s *Server) Signer(label string) signed.Signer {
 // operation is the metric of the database operations.
 const operation = "db_operation_duration_seconds"
 
+// Allow calls each function of may with the stored row that read returns, and returns the first error.
+func Allow[T any](may []func(one T) error, read func() (T, error)) error {
+	for _, allow := range may {
+		one, err := read()
+		if err == nil {
+			err = allow(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flag returns a bool as it is stored: 1 or 0.
+func Flag(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// Read returns what fn reads on a read connection of the database.
+func Read[T any](ctx context.Context, s *Server, fn func(c Conn) (T, error)) (found T, err error) {
+	err = s.Read(ctx, func(c Conn) (err error) {
+		found, err = fn(c)
+		return err
+	})
+	return found, err
+}
+
 // Read runs fn on a read connection of the database.
 func (s *Server) Read(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, s.DB.Read, fn)

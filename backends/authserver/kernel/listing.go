@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"context"
 	"encoding/base64"
 	"slices"
 	"strconv"
@@ -109,14 +110,37 @@ func condition(where []string) string {
 	return " WHERE " + strings.Join(where, " AND ")
 }
 
-// Rows reads the rows of a page.
-func Rows[T any](c Conn, l Listing, p Page, scan func(r store.Row) (T, error)) ([]T, error) {
-	statement, args := l.Page(p)
-	return store.List(c.ByValues(), scan, statement, args...)
+// CountRows returns the number of rows of all pages, but at most limit.
+func (l Listing) CountRows(c Conn, limit int) (n int, err error) {
+	statement, args := l.Count(limit)
+	err = c.ByValues().Row(statement, args...).Scan(&n)
+	return n, err
 }
 
-// CountRows returns the number of rows of all pages, but at most limit.
-func CountRows(c Conn, l Listing, limit int) (n int, err error) {
-	statement, args := l.Count(limit)
-	return n, c.ByValues().Row(statement, args...).Scan(&n)
+// Rows reads a page of the rows of the query that find returns.
+func Rows[T any](
+	ctx context.Context, s *Server, find func(c Conn) (Listing, error), p Page, scan func(r store.Row) (T, error),
+) ([]T, error) {
+	return Read(ctx, s, func(c Conn) ([]T, error) {
+		l, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		statement, args := l.Page(p)
+		return store.List(c.ByValues(), scan, statement, args...)
+	})
 }
+
+// CountRows returns the number of rows of all pages of the query that find returns, but at most limit.
+func CountRows(ctx context.Context, s *Server, find func(c Conn) (Listing, error), limit int) (int, error) {
+	return Read(ctx, s, func(c Conn) (int, error) {
+		l, err := find(c)
+		if err != nil {
+			return 0, err
+		}
+		return l.CountRows(c, limit)
+	})
+}
+
+// Find returns the query itself, for Rows and CountRows.
+func (l Listing) Find(Conn) (Listing, error) { return l, nil }

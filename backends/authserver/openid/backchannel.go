@@ -83,12 +83,10 @@ func (s *OpenID) Jobs() []jobs.Job {
 // TellLogouts sends logout tokens for sessions that have ended, and returns how many were accepted.
 func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	now := s.Micros()
-	var ids []int64
-	err := s.Read(ctx, func(c store.Conn) (err error) {
-		ids, err = store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
+	ids, err := kernel.Read(ctx, s.Server, func(c store.Conn) ([]int64, error) {
+		return store.List(c, func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_session_clients WHERE session_id IS NULL AND due_at <= ? AND leased_until <= ? ORDER BY due_at, id LIMIT ?",
 			now, now, maxLogouts)
-		return err
 	})
 	if err != nil {
 		return 0, err

@@ -46,10 +46,8 @@ func New(s *kernel.Server, o Options) *Catalog {
 }
 
 func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
-	var all []*Resource
-	err := cat.Read(ctx, func(c store.Conn) (err error) {
-		all, err = store.List(c, scan, "SELECT "+columns+" FROM authserver_resources ORDER BY slug LIMIT ?", maxResources)
-		return err
+	all, err := kernel.Read(ctx, cat.Server, func(c store.Conn) ([]*Resource, error) {
+		return store.List(c, scan, "SELECT "+columns+" FROM authserver_resources ORDER BY slug LIMIT ?", maxResources)
 	})
 	if err != nil {
 		return nil, err

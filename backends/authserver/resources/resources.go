@@ -288,14 +288,8 @@ func in(c store.Conn, idOrSlug string) (*Resource, error) {
 // returning an error.
 func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
-		for _, allow := range may {
-			r, err := in(c, idOrSlug)
-			if err == nil {
-				err = allow(r)
-			}
-			if err != nil {
-				return err
-			}
+		if err := kernel.Allow(may, func() (*Resource, error) { return in(c, idOrSlug) }); err != nil {
+			return err
 		}
 		n, err := c.Exec("DELETE FROM authserver_resources WHERE id = ? OR slug = ?", idOrSlug, idOrSlug)
 		if err == nil && n == 0 {

@@ -119,24 +119,16 @@ func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 }
 
 // Issuances returns a page of the issuances that match a filter, after those that wait to be stored have been.
-func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page) (list []Issuance, err error) {
+func (t *Tokens) Issuances(ctx context.Context, f IssuanceFilter, p kernel.Page) ([]Issuance, error) {
 	if err := t.Flush(ctx); err != nil {
 		return nil, err
 	}
-	err = t.Read(ctx, func(c store.Conn) error {
-		list, err = kernel.Rows(c, f.Listing(t.Micros()), p, scanIssuance)
-		return err
-	})
-	return list, err
+	return kernel.Rows(ctx, t.Server, f.Listing(t.Micros()).Find, p, scanIssuance)
 }
 
 // TotalIssuances returns how many stored issuances match a filter, but at most limit.
-func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, limit int) (n int, err error) {
-	err = t.Read(ctx, func(c store.Conn) error {
-		n, err = kernel.CountRows(c, f.Listing(t.Micros()), limit)
-		return err
-	})
-	return n, err
+func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, limit int) (int, error) {
+	return kernel.CountRows(ctx, t.Server, f.Listing(t.Micros()).Find, limit)
 }
 
 // Place returns the position of an issuance in a list.

@@ -234,14 +234,12 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 const maxClients = 1000
 
 // ClientsOf returns the ids of the clients that have tokens of a user which are neither expired nor revoked.
-func (t *Tokens) ClientsOf(ctx context.Context, user string) (ids []string, err error) {
-	err = t.Read(ctx, func(c store.Conn) error {
-		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
+func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
+	return kernel.Read(ctx, t.Server, func(c store.Conn) ([]string, error) {
+		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
 			"SELECT DISTINCT client_id FROM authserver_families WHERE user_id = ? AND revoked_at = 0 AND expires_at > ? ORDER BY client_id LIMIT ?",
 			user, t.Micros(), maxClients)
-		return err
 	})
-	return ids, err
 }
 
 // RevokeUserClient revokes the token families that a client has for a user, and its unused codes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/people"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -50,12 +51,10 @@ func (s *Upstreams) Links(ctx context.Context, user string) (links []Link, err e
 }
 
 // LinkedTo returns the id of the user who is connected with an account, or "" if nobody is.
-func (s *Upstreams) LinkedTo(ctx context.Context, l Link) (user string, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		user, err = linkedTo(c, l)
-		return err
+func (s *Upstreams) LinkedTo(ctx context.Context, l Link) (string, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) (string, error) {
+		return linkedTo(c, l)
 	})
-	return user, err
 }
 
 func linkedTo(c store.Conn, l Link) (user string, err error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -63,11 +64,9 @@ const maxDeletions = 1000
 // cancelled in the meantime is kept.
 func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 	now := s.Micros()
-	var ids []string
-	err = s.Read(ctx, func(c store.Conn) error {
-		ids, err = store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
+	ids, err := kernel.Read(ctx, s.Server, func(c store.Conn) ([]string, error) {
+		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
 			"SELECT id FROM authserver_users WHERE delete_at <= ? LIMIT ?", now, maxDeletions)
-		return err
 	})
 	if err != nil {
 		return 0, err

@@ -32,12 +32,10 @@ func (g *Given) Check() error {
 }
 
 // Given returns the roles and attributes of a user. It is empty if the user has none.
-func (s *Users) Given(ctx context.Context, id string) (g Given, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		g, err = given(c, id)
-		return err
+func (s *Users) Given(ctx context.Context, id string) (Given, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) (Given, error) {
+		return given(c, id)
 	})
-	return g, err
 }
 
 func given(c store.Conn, id string) (g Given, err error) {

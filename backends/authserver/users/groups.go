@@ -23,22 +23,18 @@ type GroupRoles struct {
 }
 
 // GroupRoles returns the groups that have roles, by name.
-func (s *Users) GroupRoles(ctx context.Context) (list []GroupRoles, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		list, err = store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles"+
+func (s *Users) GroupRoles(ctx context.Context) ([]GroupRoles, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) ([]GroupRoles, error) {
+		return store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles"+
 			" ORDER BY group_name LIMIT ?", maxGroupRoles)
-		return err
 	})
-	return list, err
 }
 
 // RolesOfGroup returns the roles of a group, without those of the groups that contain it.
-func (s *Users) RolesOfGroup(ctx context.Context, group string) (roles []string, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		roles, err = rolesOf(c, []string{group})
-		return err
+func (s *Users) RolesOfGroup(ctx context.Context, group string) ([]string, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) ([]string, error) {
+		return rolesOf(c, []string{group})
 	})
-	return roles, err
 }
 
 func scanGroup(r store.Row) (g GroupRoles, err error) {

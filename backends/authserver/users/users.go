@@ -112,12 +112,8 @@ func IsNone(err error) bool {
 }
 
 // Find returns the user with an id. If there is none, IsNone reports true for the error.
-func (s *Users) Find(ctx context.Context, id string) (u *User, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		u, err = In(c, id)
-		return err
-	})
-	return u, err
+func (s *Users) Find(ctx context.Context, id string) (*User, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) (*User, error) { return In(c, id) })
 }
 
 // In finds a user like Find, within a transaction.
@@ -126,12 +122,10 @@ func In(c store.Conn, id string) (*User, error) {
 }
 
 // FindEmail returns the user with a mail address, however it is written.
-func (s *Users) FindEmail(ctx context.Context, email string) (u *User, err error) {
-	err = s.Read(ctx, func(c store.Conn) (err error) {
-		u, err = scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)))
-		return err
+func (s *Users) FindEmail(ctx context.Context, email string) (*User, error) {
+	return kernel.Read(ctx, s.Server, func(c store.Conn) (*User, error) {
+		return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)))
 	})
-	return u, err
 }
 
 // Listing returns the query of the users whose mail address or name contains a text; an empty text matches all.
@@ -148,15 +142,19 @@ func listing() kernel.Listing {
 	return kernel.Listing{Columns: columns, Table: "authserver_users", At: "created_at", ID: "id"}
 }
 
+// search is the parameter text of List.
+type search string
+
 // find returns the query of the users that List returns.
-func find(c store.Conn, text string) (kernel.Listing, error) {
+func (s search) find(c store.Conn) (kernel.Listing, error) {
+	text := string(s)
 	if text == "" {
 		return Listing(text), nil
 	}
 	for column, value := range map[string]string{"id": text, "email_key": mailaddress.Key(text)} {
 		exact := listing()
 		exact.And(column+" = ?", value)
-		if n, err := kernel.CountRows(c, exact, 1); err != nil || n > 0 {
+		if n, err := exact.CountRows(c, 1); err != nil || n > 0 {
 			return exact, err
 		}
 	}
@@ -165,27 +163,13 @@ func find(c store.Conn, text string) (kernel.Listing, error) {
 
 // List returns a page of users. If text is the mail address or the id of a user, that is the only one; otherwise they
 // are those whose mail address or name contains the text. An empty text matches all.
-func (s *Users) List(ctx context.Context, text string, p kernel.Page) (list []*User, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		l, err := find(c, text)
-		if err == nil {
-			list, err = kernel.Rows(c, l, p, func(r store.Row) (*User, error) { return scan(r) })
-		}
-		return err
-	})
-	return list, err
+func (s *Users) List(ctx context.Context, text string, p kernel.Page) ([]*User, error) {
+	return kernel.Rows(ctx, s.Server, search(text).find, p, func(r store.Row) (*User, error) { return scan(r) })
 }
 
 // Total returns how many users List finds on all pages, but at most limit.
-func (s *Users) Total(ctx context.Context, text string, limit int) (n int, err error) {
-	err = s.Read(ctx, func(c store.Conn) error {
-		l, err := find(c, text)
-		if err == nil {
-			n, err = kernel.CountRows(c, l, limit)
-		}
-		return err
-	})
-	return n, err
+func (s *Users) Total(ctx context.Context, text string, limit int) (int, error) {
+	return kernel.CountRows(ctx, s.Server, search(text).find, limit)
 }
 
 // Place returns the position of a user in a list.
@@ -394,16 +378,7 @@ func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) 
 
 // allowed calls each function of may with the stored user and returns the first error.
 func allowed(c store.Conn, id string, may []func(u *User) error) error {
-	for _, allow := range may {
-		u, err := In(c, id)
-		if err == nil {
-			err = allow(u)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return kernel.Allow(may, func() (*User, error) { return In(c, id) })
 }
 
 func (s *Users) setStatus(

@@ -161,35 +161,23 @@ func text(list []string) string {
 	return string(raw)
 }
 
-func flag(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
-}
-
-// one returns a row by its id, or ErrUnknown.
-func one[T any](
-	ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string,
-) (found *T, err error) {
-	err = x.Read(ctx, func(c store.Conn) error {
-		found, err = scan(c.Row(query, id))
-		return err
-	})
+// found returns a row that was read, or ErrUnknown if there is none.
+func found[T any](row *T, err error) (*T, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrUnknown
 	}
-	return found, err
+	return row, err
+}
+
+// one returns a row by its id, or ErrUnknown.
+func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (*T, error) {
+	return kernel.Read(ctx, x.Server, func(c store.Conn) (*T, error) { return found(scan(c.Row(query, id))) })
 }
 
 func page[T any](
 	ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query string, args ...any,
-) (list []*T, err error) {
-	err = x.Read(ctx, func(c store.Conn) error {
-		list, err = store.List(c, scan, query, args...)
-		return err
-	})
-	return list, err
+) ([]*T, error) {
+	return kernel.Read(ctx, x.Server, func(c store.Conn) ([]*T, error) { return store.List(c, scan, query, args...) })
 }
 
 // change runs fn in a transaction and invalidates the caches of all nodes. It returns ErrUnknown if fn has changed no
@@ -249,7 +237,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			i.ID, i.Name, i.Issuer, i.JWKSURI, i.Audience, flag(i.Enabled), now.UnixMicro(), now.UnixMicro())
+			i.ID, i.Name, i.Issuer, i.JWKSURI, i.Audience, kernel.Flag(i.Enabled), now.UnixMicro(), now.UnixMicro())
 	})
 }
 
@@ -257,19 +245,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 func allowed[T any](
 	c store.Conn, scan func(r store.Row) (*T, error), query, id string, may []func(one *T) error,
 ) error {
-	for _, allow := range may {
-		one, err := scan(c.Row(query+c.Lock(), id))
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrUnknown
-		}
-		if err == nil {
-			err = allow(one)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return kernel.Allow(may, func() (*T, error) { return found(scan(c.Row(query+c.Lock(), id))) })
 }
 
 // ReplaceIdP replaces an identity provider. Each function of may is called with the stored one and can forbid the
@@ -283,7 +259,7 @@ func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error)
 			return 0, err
 		}
 		return c.Exec("UPDATE authserver_idps SET name = ?, issuer = ?, jwks_uri = ?, audience = ?, enabled = ?, updated_at = ? WHERE id = ?",
-			i.Name, i.Issuer, i.JWKSURI, i.Audience, flag(i.Enabled), x.Micros(), i.ID)
+			i.Name, i.Issuer, i.JWKSURI, i.Audience, kernel.Flag(i.Enabled), x.Micros(), i.ID)
 	})
 }
 
@@ -338,7 +314,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			p.ID, p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), flag(p.Enabled), now.UnixMicro(),
+			p.ID, p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), kernel.Flag(p.Enabled), now.UnixMicro(),
 			now.UnixMicro())
 	})
 }
@@ -357,7 +333,7 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Polic
 			return 0, err
 		}
 		return c.Exec("UPDATE authserver_xaa_policies SET name = ?, idp_id = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ? WHERE id = ?",
-			p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), flag(p.Enabled), x.Micros(), p.ID)
+			p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), kernel.Flag(p.Enabled), x.Micros(), p.ID)
 	})
 }
 
@@ -382,21 +358,13 @@ func Mappings(idp string) kernel.Listing {
 }
 
 // Mappings returns a page of the mappings of an identity provider, or of all of them if idp is empty.
-func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) (list []*Mapping, err error) {
-	err = x.Read(ctx, func(c store.Conn) error {
-		list, err = kernel.Rows(c, Mappings(idp), p, scanMapping)
-		return err
-	})
-	return list, err
+func (x *XAA) Mappings(ctx context.Context, idp string, p kernel.Page) ([]*Mapping, error) {
+	return kernel.Rows(ctx, x.Server, Mappings(idp).Find, p, scanMapping)
 }
 
 // TotalMappings returns how many mappings there are on all pages, but at most limit.
-func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (n int, err error) {
-	err = x.Read(ctx, func(c store.Conn) error {
-		n, err = kernel.CountRows(c, Mappings(idp), limit)
-		return err
-	})
-	return n, err
+func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (int, error) {
+	return kernel.CountRows(ctx, x.Server, Mappings(idp).Find, limit)
 }
 
 // Place returns the position of a mapping in a list.
