@@ -1,8 +1,14 @@
--- root: brd_pat_hxcefzxdq5_hwcCNNJTNt7EzuC4cNWq7B6T0LW57rLEJjsT28CElmE
 -- ada: brd_pat_4nay7mcnjv_NAdkbtWr7YFhi_rSamdRr7y2S-W1DMO9uVOllF3iftQ
+-- answer_key: ans_1NU9oex22lzpOVBJ_QtiaUT-gW8BuMUm1bZgdlnu7SEoxPdxLfPGPhXd1Sjc
 -- bob: brd_pat_5oefvhjgub_86GRD2dvAUsn-HbmBBnrWN6NJO7psIPSKdOQlTx_fHs
--- once: 6
+-- client: BMU7I65CYUFHBWL6LBUA2CHPUK
+-- client_secret: HCaXxlyJguz8LqLv3ODsZ8qCnou93zYi1AdDM_Isg18
+-- cms_password: ZQQAJ3FIQO45BENGGXGS
 -- gateway_key: ak-hNLTYJqzVoGjU1OhZzY7ewlTiL45M2NBej6gm2cT
+-- kid: rRqvG9LiyC3-YNINuTkg9fh8Dek-cA4_AALw1AobyXY
+-- once: 6
+-- refresh: 2AL473FRSQ2HDBKVGZCA5E3G3ODpYFD9DaISHox11qC2VLnex9hO9OPcDXF0cg9WaJSJ8cBL8Hc0PmmjtrMXBvDbu1
+-- root: brd_pat_hxcefzxdq5_hwcCNNJTNt7EzuC4cNWq7B6T0LW57rLEJjsT28CElmE
 
 BEGIN;
 CREATE TABLE schema_keyring (
@@ -43,6 +49,8 @@ CREATE TABLE keyring_checks (
 );
 INSERT INTO keyring_checks VALUES ('board', 'aes1.4oVf29OctbHp6p_ah2-lsel7yAk95KST2OT6RofxtSbWek0l5zIbEV-asg8');
 INSERT INTO keyring_checks VALUES ('gateway', 'aes1.4oVf2xQO4AwJVayimY7BZ3G0vYLE1_uGt48qBT66s8Q6bzyN-YAZxKHGKzg');
+INSERT INTO keyring_checks VALUES ('cms', 'aes1.4oVf29bD90eD0TA8T19HeQiv_Pq7nkWKV-c-0eAuEgkIMxWXOIoeKILQKKY');
+INSERT INTO keyring_checks VALUES ('answer', 'aes1.4oVf22-VhOyxK-UY1rbU7MjhB-h8mO9xFfvtyt7VPh5p3Z52QkwF_ShZ1QI');
 CREATE TABLE board_users (
 	id               INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
 	username         TEXT NOT NULL,
@@ -644,6 +652,7 @@ CREATE TABLE board_settings (
 );
 INSERT INTO board_settings VALUES ('cursor_secret', 'feee5dbc7f456e72f02598285ec85c0456a8d7392e90a904e351aac8d13155f8');
 INSERT INTO board_settings VALUES ('names_filled', 'all');
+INSERT INTO board_settings VALUES ('search_indexed', 'all');
 CREATE TABLE board_seeds (
 	fixture TEXT NOT NULL, -- the digest of its beginning
 	part    TEXT NOT NULL,
@@ -1241,6 +1250,827 @@ CREATE TABLE gateway_sweeps (
 	holder TEXT NOT NULL,
 	until  BIGINT NOT NULL
 );
+INSERT INTO gateway_sweeps VALUES ('usage', 'JCC3TPLQOBWEUPKFNO2BNCTAKZ', 1795879102727178);
+CREATE TABLE schema_authserver (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+INSERT INTO schema_authserver VALUES (1, 0, 1, '2026-11-28 14:18:19');
+INSERT INTO schema_authserver VALUES (2, 86, 1, '2026-11-28 14:18:19');
+CREATE TABLE schema_cms_blob (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+INSERT INTO schema_cms_blob VALUES (1, 0, 1, '2026-11-28 14:18:19');
+INSERT INTO schema_cms_blob VALUES (2, 1, 1, '2026-11-28 14:18:19');
+CREATE TABLE schema_cms_webhook (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+INSERT INTO schema_cms_webhook VALUES (1, 0, 1, '2026-11-28 14:18:19');
+INSERT INTO schema_cms_webhook VALUES (2, 1, 1, '2026-11-28 14:18:19');
+CREATE TABLE schema_cms_jobs (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+INSERT INTO schema_cms_jobs VALUES (1, 0, 1, '2026-11-28 14:18:19');
+INSERT INTO schema_cms_jobs VALUES (2, 1, 1, '2026-11-28 14:18:19');
+CREATE TABLE schema_cms (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+INSERT INTO schema_cms VALUES (1, 0, 1, '2026-11-28 14:18:19');
+INSERT INTO schema_cms VALUES (2, 15, 1, '2026-11-28 14:18:19');
+CREATE TABLE schema_answer (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+INSERT INTO schema_answer VALUES (1, 0, 1, '2026-11-28 14:18:19');
+INSERT INTO schema_answer VALUES (2, 70, 1, '2026-11-28 14:18:19');
+CREATE TABLE authserver_clients (
+	id           TEXT  NOT NULL PRIMARY KEY, -- client_id
+	name         TEXT NOT NULL,
+	secret       TEXT NOT NULL DEFAULT '', -- the scheme and digest; empty: a public client, or one with a key
+	auth_method  TEXT NOT NULL, -- token_endpoint_auth_method
+	redirects    TEXT NOT NULL, -- redirect_uris
+	grants       TEXT NOT NULL, -- grant_types
+	responses    TEXT NOT NULL, -- response_types
+	scope        TEXT NOT NULL DEFAULT '', -- the most it may get, words separated by blanks; empty: nothing
+	agent        SMALLINT NOT NULL DEFAULT 0,
+	agent_text   TEXT NOT NULL DEFAULT '', -- agent_description
+	metadata     TEXT NOT NULL DEFAULT '{}', -- the other members of RFC 7591
+	status       TEXT NOT NULL, -- active, suspended, revoked
+	source       TEXT NOT NULL, -- admin, dcr, cimd
+	registration TEXT NOT NULL DEFAULT '', -- digest of the registration access token (RFC 7592)
+	issued_at    BIGINT NOT NULL,
+	updated_at   BIGINT NOT NULL,
+	-- When the metadata document of a client that is known by its URL must be fetched again; 0 for other clients.
+	fresh_until  BIGINT NOT NULL DEFAULT 0,
+	-- When a client that registered itself last made a request, to the hour; 0: never.
+	seen_at      BIGINT NOT NULL DEFAULT 0
+);
+INSERT INTO authserver_clients VALUES ('BMU7I65CYUFHBWL6LBUA2CHPUK', 'Reader', '$argon2id$v=19$m=19456,t=2,p=1$wqkSjMTn1AgAB+BseI2T/Q$EGkFHfy2rpgDapCHJVVm/z3UOj6kq3r1H06Pd3u/njU', 'client_secret_post', '["http://127.0.0.1:1/back"]', '["authorization_code","refresh_token","client_credentials"]', '["code"]', 'notes:read', 0, '', '{"application_type":"web"}', 'active', 'admin', '', 1795875501381418, 1795875501381418, 0, 0);
+CREATE TABLE authserver_users (
+	id             TEXT  NOT NULL PRIMARY KEY, -- sub
+	email          TEXT NOT NULL, -- as the user typed it
+	email_key      TEXT  NOT NULL UNIQUE, -- the same for all ways to write the address
+	email_verified SMALLINT NOT NULL DEFAULT 0,
+	name           TEXT NOT NULL DEFAULT '',
+	-- The language of pages and mails that the user has chosen; empty: the browser decides.
+	language       TEXT NOT NULL DEFAULT '',
+	password       TEXT NOT NULL DEFAULT '', -- a slow hash; empty: no password is accepted
+	role           TEXT NOT NULL DEFAULT 'user', -- user, admin
+	user_groups    TEXT NOT NULL DEFAULT '[]',
+	-- 1: the provider has named the groups of the user. If it then names none, the user has none.
+	groups_told    BIGINT NOT NULL DEFAULT 0,
+	status         TEXT NOT NULL DEFAULT 'active', -- pending, active, disabled
+	-- When the account is deleted because the user asked for it; NULL: it stays.
+	delete_at      BIGINT,
+	provider       TEXT NOT NULL DEFAULT 'local', -- local, oidc
+	issuer         TEXT NOT NULL DEFAULT '', -- the provider of the account, and its name for the user
+	subject        TEXT NOT NULL DEFAULT '',
+	created_at     BIGINT NOT NULL,
+	updated_at     BIGINT NOT NULL
+);
+INSERT INTO authserver_users VALUES ('01a22285-71cd-730c-85fa-5011f0117db7', 'ann@example.com', 'ann@example.com', 0, '', '', '$argon2id$v=19$m=19456,t=2,p=1$s4sqFgsis/vMdDNj8En32Q$hFL+UbxDyOUqTUEqPS1mLPs73jDCpvCv/U4vUlEwGCY', 'user', '[]', 0, 'active', NULL, 'local', '', '', 1795875500493193, 1795875500493193);
+CREATE TABLE authserver_identities (
+	id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	user_id     TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	issuer      TEXT  NOT NULL,
+	subject     TEXT  NOT NULL,
+	username    TEXT NOT NULL DEFAULT '', -- the name at the provider, shown to the user
+	user_groups TEXT NOT NULL DEFAULT '[]', -- those that the provider has named
+	created_at  BIGINT NOT NULL,
+	used_at     BIGINT NOT NULL DEFAULT 0, -- 0: never
+	UNIQUE (issuer, subject)
+);
+CREATE TABLE authserver_user_facts (
+	user_id    TEXT  NOT NULL PRIMARY KEY REFERENCES authserver_users (id) ON DELETE CASCADE,
+	roles      TEXT NOT NULL DEFAULT '[]',
+	attributes TEXT NOT NULL DEFAULT '{}' -- lists of values, by name
+);
+CREATE TABLE authserver_group_roles (
+	group_name TEXT  NOT NULL PRIMARY KEY,
+	roles      TEXT NOT NULL
+);
+CREATE TABLE authserver_factors (
+	id         TEXT  NOT NULL PRIMARY KEY,
+	user_id    TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	kind       TEXT NOT NULL, -- app, passkey
+	name       TEXT NOT NULL,
+	secret     TEXT NOT NULL DEFAULT '', -- that of an app, sealed
+	step       BIGINT NOT NULL DEFAULT 0, -- that of the last code of an app that was used
+	credential TEXT NOT NULL DEFAULT '', -- that of a passkey: its public key and attributes
+	handle     TEXT  NOT NULL DEFAULT '', -- the id of the credential of a passkey
+	created_at BIGINT NOT NULL,
+	used_at    BIGINT NOT NULL DEFAULT 0 -- 0: never
+);
+CREATE TABLE authserver_recovery (
+	user_id TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	digest  TEXT  NOT NULL,
+	PRIMARY KEY (user_id, digest)
+);
+CREATE TABLE authserver_attempts (
+	key     TEXT  NOT NULL PRIMARY KEY,
+	tries   BIGINT NOT NULL,
+	ends_at BIGINT NOT NULL
+);
+CREATE TABLE authserver_links (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	kind         TEXT NOT NULL,
+	user_id      TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	email        TEXT NOT NULL,
+	secret_hash  TEXT  UNIQUE, -- NULL: the mail is not sent yet
+	expires_at   BIGINT NOT NULL,
+	due_at       BIGINT DEFAULT 0, -- when the mail is to be sent; NULL: it is sent
+	attempts     BIGINT NOT NULL DEFAULT 0,
+	leased_until BIGINT NOT NULL DEFAULT 0,
+	-- The language of the page on which the mail was requested.
+	language     TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE authserver_sessions (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	secret_hash  TEXT  NOT NULL UNIQUE,
+	user_id      TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	created_at   BIGINT NOT NULL,
+	seen_at      BIGINT NOT NULL,
+	confirmed_at BIGINT NOT NULL, -- when the user signed in: auth_time
+	methods      TEXT NOT NULL DEFAULT '', -- amr (RFC 8176); empty: an upstream provider knows
+	-- Where the session began, so that the user recognizes it.
+	address      TEXT NOT NULL DEFAULT '',
+	agent        TEXT NOT NULL DEFAULT '' -- the User-Agent of the browser
+);
+INSERT INTO authserver_sessions VALUES (1, 'fb752e48575c08909234a929d6188f11c41320cbb6a07e9874992826ed843310', '01a22285-71cd-730c-85fa-5011f0117db7', 4161075501940710, 4161075501940710, 4161075501940710, 'pwd', '127.0.0.1', 'Go-http-client/1.1');
+CREATE TABLE authserver_session_clients (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	session_id   BIGINT REFERENCES authserver_sessions (id) ON DELETE SET NULL,
+	client_id    TEXT  NOT NULL,
+	user_id      TEXT  NOT NULL,
+	sid          TEXT  NOT NULL,
+	began_at     BIGINT NOT NULL, -- when the session began
+	attempts     BIGINT NOT NULL DEFAULT 0,
+	due_at       BIGINT NOT NULL DEFAULT 0,
+	leased_until BIGINT NOT NULL DEFAULT 0,
+	UNIQUE (session_id, client_id)
+);
+CREATE TABLE authserver_resources (
+	id           TEXT  NOT NULL PRIMARY KEY,
+	slug         TEXT  NOT NULL UNIQUE,
+	uri          TEXT  UNIQUE, -- NULL for broker resources
+	kind         TEXT NOT NULL, -- backend_kind: mint, broker
+	display_name TEXT NOT NULL DEFAULT '',
+	scopes       TEXT NOT NULL DEFAULT '[]', -- objects with name, description and upstream
+	provider_id  TEXT NOT NULL DEFAULT '', -- empty for mint resources
+	policy       TEXT NOT NULL DEFAULT '{}',
+	created_at   BIGINT NOT NULL,
+	updated_at   BIGINT NOT NULL,
+	claim_rules  TEXT NOT NULL DEFAULT '[]'
+);
+INSERT INTO authserver_resources VALUES ('C7KF5QAESZAC3T4WZCPWY74WOH', 'notes', 'https://notes.example.com/', 'mint', 'Notes', '[{"name":"notes:read"}]', '', '{"exchange":{},"runtime":{},"connect":{}}', 1795875499521756, 1795875499521756, '[]');
+CREATE TABLE authserver_consents (
+	id          TEXT  NOT NULL PRIMARY KEY,
+	user_id     TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	client_id   TEXT  NOT NULL REFERENCES authserver_clients (id) ON DELETE CASCADE,
+	resource_id TEXT  NOT NULL, -- empty: none
+	scope       TEXT NOT NULL,
+	redirects   TEXT NOT NULL DEFAULT '', -- the digest of the redirect URIs at that time
+	created_at  BIGINT NOT NULL,
+	updated_at  BIGINT NOT NULL,
+	UNIQUE (user_id, client_id, resource_id)
+);
+INSERT INTO authserver_consents VALUES ('46WU33N4G6ZLPD26JXKLVGTPZU', '01a22285-71cd-730c-85fa-5011f0117db7', 'BMU7I65CYUFHBWL6LBUA2CHPUK', 'C7KF5QAESZAC3T4WZCPWY74WOH', 'notes:read', '90a374729c495c7045a07c2b5b625f39f6066375893caa80067ec7ea2a63879c', 1795875502006761, 1795875502006761);
+CREATE TABLE authserver_codes (
+	digest     TEXT  NOT NULL PRIMARY KEY,
+	family     TEXT  NOT NULL, -- that of the tokens that are issued for it
+	client_id  TEXT  NOT NULL,
+	user_id    TEXT  NOT NULL,
+	granted    TEXT NOT NULL, -- an object: what was granted
+	failures   SMALLINT NOT NULL DEFAULT 0, -- counts wrong verifiers
+	spent_at   BIGINT NOT NULL DEFAULT 0, -- 0: not yet
+	expires_at BIGINT NOT NULL
+);
+INSERT INTO authserver_codes VALUES ('hvJs4blYo6boRGPG5a-NsSyR_BxvWE2R9JH2dwm27Qg', '2AL473FRSQ2HDBKVGZCA5E3G3O', 'BMU7I65CYUFHBWL6LBUA2CHPUK', '01a22285-71cd-730c-85fa-5011f0117db7', '{"scope":["notes:read"],"resources":["C7KF5QAESZAC3T4WZCPWY74WOH"],"consents":["46WU33N4G6ZLPD26JXKLVGTPZU"],"redirect_uri":"http://127.0.0.1:1/back","redirect_given":true,"challenge":"UzSnrOW8xwcyByJ_sZ6ScZfhUyVdydG6QppvqXDTtPw","auth_time":"2026-11-28T14:18:21.94071Z","amr":["pwd"],"session":1}', 0, 4161075502091083, 4161075562021133);
+CREATE TABLE authserver_pushed (
+	digest     TEXT  NOT NULL PRIMARY KEY, -- that of the end of request_uri
+	client_id  TEXT  NOT NULL,
+	request    TEXT NOT NULL, -- the parameters, as a form
+	expires_at BIGINT NOT NULL
+);
+CREATE TABLE authserver_devices (
+	digest     TEXT  NOT NULL PRIMARY KEY, -- that of the device code
+	user_code  TEXT  NOT NULL UNIQUE, -- its letters
+	client_id  TEXT  NOT NULL,
+	asked      TEXT NOT NULL, -- an object: scope and resources
+	status     TEXT NOT NULL DEFAULT 'pending', -- pending, allowed, denied
+	user_id    TEXT  NOT NULL DEFAULT '', -- who allowed or denied it
+	granted    TEXT NOT NULL DEFAULT '{}', -- an object: what was granted
+	polled_at  BIGINT NOT NULL DEFAULT 0,
+	pause      BIGINT NOT NULL, -- the least time between two polls, in microseconds
+	expires_at BIGINT NOT NULL
+);
+CREATE TABLE authserver_once (
+	digest     BLOB NOT NULL PRIMARY KEY, -- the SHA-256 of its name
+	expires_at BIGINT NOT NULL -- from then on it is refused as expired
+) WITHOUT ROWID;
+CREATE TABLE authserver_families (
+	id         TEXT  NOT NULL PRIMARY KEY,
+	client_id  TEXT  NOT NULL,
+	user_id    TEXT  NOT NULL,
+	granted    TEXT NOT NULL,
+	generation BIGINT NOT NULL DEFAULT 0, -- grows with each refresh
+	present    TEXT NOT NULL, -- the digests of the refresh tokens that are accepted, separated by blanks
+	previous   TEXT NOT NULL DEFAULT '', -- the digest of the one that was last used
+	graces     SMALLINT NOT NULL DEFAULT 0, -- how often that one was accepted again
+	rotated_at BIGINT NOT NULL,
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	revoked_at BIGINT NOT NULL DEFAULT 0, -- 0: it is not revoked
+	reason     TEXT NOT NULL DEFAULT '' -- why it was revoked
+);
+INSERT INTO authserver_families VALUES ('2AL473FRSQ2HDBKVGZCA5E3G3O', 'BMU7I65CYUFHBWL6LBUA2CHPUK', '01a22285-71cd-730c-85fa-5011f0117db7', '{"scope":["notes:read"],"resources":["C7KF5QAESZAC3T4WZCPWY74WOH"],"consents":["46WU33N4G6ZLPD26JXKLVGTPZU"],"auth_time":"2026-11-28T14:18:21.94071Z","amr":["pwd"],"session":1,"key":"EKpbc2Ay48glXNShBwY8h8YnGiLy+D4z1R0wrPVX+mw="}', 0, 'Rx8b57utFlB78dM47bxqU76wWGPXaetw-Q9fZM8L52U', '', 0, 4161075502090938, 4161075502090938, 4161680302090938, 0, '');
+CREATE TABLE authserver_issuances (
+	id                INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	jti               TEXT  NOT NULL UNIQUE,
+	family            TEXT  NOT NULL DEFAULT '', -- empty: of no family
+	user_id           TEXT  NOT NULL DEFAULT '', -- empty: the client's own
+	client_id         TEXT  NOT NULL,
+	consent_client_id TEXT NOT NULL DEFAULT '',
+	resource_id       TEXT NOT NULL DEFAULT '',
+	scope             TEXT NOT NULL DEFAULT '',
+	kind              TEXT NOT NULL DEFAULT 'mint', -- backend_kind
+	parent_jti        TEXT NOT NULL DEFAULT '',
+	jkt               TEXT NOT NULL DEFAULT '',
+	agent_id          TEXT NOT NULL DEFAULT '',
+	agent_chain       TEXT NOT NULL DEFAULT '',
+	issued_at         BIGINT NOT NULL,
+	expires_at        BIGINT NOT NULL,
+	revoked_at        BIGINT NOT NULL DEFAULT 0
+);
+INSERT INTO authserver_issuances VALUES (1, '2AL473FRSQ2HDBKVGZCA5E3G3O.2AL473FS3FPXH2EFYZZNOPMROS', '2AL473FRSQ2HDBKVGZCA5E3G3O', '01a22285-71cd-730c-85fa-5011f0117db7', 'BMU7I65CYUFHBWL6LBUA2CHPUK', '', 'C7KF5QAESZAC3T4WZCPWY74WOH', 'notes:read', 'mint', '', '', '', '', 4161075502090615, 4161076402000000, 0);
+CREATE TABLE authserver_denied (
+	id         TEXT  NOT NULL PRIMARY KEY,
+	at         BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL -- from then on all of it has expired anyway
+);
+CREATE TABLE authserver_keys (
+	kid        TEXT  NOT NULL PRIMARY KEY, -- the thumbprint of the public key (RFC 7638)
+	algorithm  TEXT NOT NULL,
+	private    TEXT NOT NULL, -- PKCS #8, sealed
+	created_at BIGINT NOT NULL
+);
+INSERT INTO authserver_keys VALUES ('rRqvG9LiyC3-YNINuTkg9fh8Dek-cA4_AALw1AobyXY', 'ES256', 'AUiE_aq5lkzUU1EarZkbIf3L6HaJQOOgVHsVHHUOJlsrfflhzu_promtrzhEAXByUBH2AIIwDgLWm6eGhgC0jgHeXNda5jJ2T5ipHWBn7dw-G8zLt6HxZ56AebkQed614GKfObPLcVBJej8y3MyW-NvG8h92DjnPeIX011TCWX0ucDy6Vj1oZQ9fQaYpFHowVUSrx7C4CgiBIWZeqsEuZ8WMZm6EgDKmn-9T', 1795875499559704);
+CREATE TABLE authserver_kms_keys (
+	name     TEXT  NOT NULL PRIMARY KEY, -- the name of the key, with its server
+	versions TEXT NOT NULL -- signed by this server
+);
+CREATE TABLE authserver_idps (
+	id         TEXT  NOT NULL PRIMARY KEY,
+	name       TEXT NOT NULL,
+	issuer     TEXT  NOT NULL UNIQUE,
+	jwks_uri   TEXT NOT NULL DEFAULT '', -- empty: the one of its discovery document
+	audience   TEXT NOT NULL DEFAULT '', -- empty: the issuer of this server
+	enabled    SMALLINT NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL
+);
+CREATE TABLE authserver_xaa_policies (
+	id         TEXT  NOT NULL PRIMARY KEY,
+	name       TEXT NOT NULL,
+	idp_id     TEXT  NOT NULL REFERENCES authserver_idps (id) ON DELETE CASCADE,
+	client_ids TEXT NOT NULL,
+	scopes     TEXT NOT NULL,
+	resources  TEXT NOT NULL,
+	enabled    SMALLINT NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL
+);
+CREATE TABLE authserver_xaa_subjects (
+	id          TEXT  NOT NULL PRIMARY KEY,
+	idp_id      TEXT  NOT NULL REFERENCES authserver_idps (id) ON DELETE CASCADE,
+	idp_subject TEXT  NOT NULL,
+	user_id     TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	created_at  BIGINT NOT NULL,
+	UNIQUE (idp_id, idp_subject)
+);
+CREATE TABLE authserver_brokers (
+	id           TEXT  NOT NULL PRIMARY KEY,
+	slug         TEXT  NOT NULL UNIQUE,
+	display_name TEXT NOT NULL DEFAULT '',
+	protocol     TEXT NOT NULL, -- oauth, api_key, service_account
+	config       TEXT NOT NULL DEFAULT '{}',
+	secret       TEXT NOT NULL DEFAULT '', -- the client_secret of config, sealed; empty: none
+	created_at   BIGINT NOT NULL,
+	updated_at   BIGINT NOT NULL
+);
+CREATE TABLE authserver_connections (
+	id          TEXT  NOT NULL PRIMARY KEY,
+	user_id     TEXT  NOT NULL REFERENCES authserver_users (id) ON DELETE CASCADE,
+	provider_id TEXT  NOT NULL REFERENCES authserver_brokers (id) ON DELETE CASCADE,
+	credential  TEXT NOT NULL, -- an object, sealed
+	scope       TEXT NOT NULL DEFAULT '', -- what the provider has granted, as its scopes
+	version     BIGINT NOT NULL DEFAULT 1, -- grows with each credential
+	revoked_at  BIGINT NOT NULL DEFAULT 0, -- when the provider rejected it; 0: never
+	expires_at  BIGINT NOT NULL DEFAULT 0, -- when the access token expires; 0: not known
+	lease       TEXT NOT NULL DEFAULT '', -- the process that renews it with the refresh token of this version
+	lease_until BIGINT NOT NULL DEFAULT 0,
+	created_at  BIGINT NOT NULL,
+	updated_at  BIGINT NOT NULL,
+	UNIQUE (user_id, provider_id)
+);
+CREATE TABLE authserver_connecting (
+	digest      TEXT  NOT NULL PRIMARY KEY, -- that of the beginning of state
+	user_id     TEXT  NOT NULL,
+	provider_id TEXT  NOT NULL,
+	return_url  TEXT NOT NULL,
+	scope       TEXT NOT NULL, -- what was requested, as the provider's scopes
+	expires_at  BIGINT NOT NULL
+);
+CREATE TABLE authserver_settings (
+	name  TEXT NOT NULL PRIMARY KEY,
+	value TEXT NOT NULL
+);
+CREATE TABLE authserver_audit (
+	id         INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	action     TEXT  NOT NULL,
+	actor_id   TEXT  NOT NULL DEFAULT '',
+	client_id  TEXT  NOT NULL DEFAULT '',
+	ip         TEXT NOT NULL DEFAULT '',
+	detail     TEXT NOT NULL DEFAULT '',
+	trace_id   TEXT NOT NULL DEFAULT '',
+	created_at BIGINT NOT NULL
+);
+INSERT INTO authserver_audit VALUES (1, 'user.created', 'admin', '', '', 'user=01a22285-71cd-730c-85fa-5011f0117db7', '', 4161075500924946);
+INSERT INTO authserver_audit VALUES (2, 'client.created_admin', 'admin', 'BMU7I65CYUFHBWL6LBUA2CHPUK', '127.0.0.1', 'name=Reader', '', 4161075501395153);
+INSERT INTO authserver_audit VALUES (3, 'user.login', '01a22285-71cd-730c-85fa-5011f0117db7', '', '127.0.0.1', '', '', 4161075501963103);
+INSERT INTO authserver_audit VALUES (4, 'consent.granted', '01a22285-71cd-730c-85fa-5011f0117db7', 'BMU7I65CYUFHBWL6LBUA2CHPUK', '127.0.0.1', 'scope=notes:read', '', 4161075502021047);
+INSERT INTO authserver_audit VALUES (5, 'token.issued', '01a22285-71cd-730c-85fa-5011f0117db7', 'BMU7I65CYUFHBWL6LBUA2CHPUK', '127.0.0.1', 'grant=authorization_code jti=2AL473FRSQ2HDBKVGZCA5E3G3O.2AL473FS3FPXH2EFYZZNOPMROS scope=notes:read', '', 4161075502096691);
+CREATE TABLE cms_contents (
+	sha256    TEXT   NOT NULL,
+	part      BIGINT NOT NULL,
+	data      BLOB NOT NULL,
+	stored_at BIGINT NOT NULL,
+	PRIMARY KEY (sha256, part)
+);
+CREATE TABLE cms_webhooks (
+	id              INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	url             TEXT   NOT NULL,
+	topics          TEXT   NOT NULL,             -- words, each between spaces: ' post.created post.held '
+	secret          TEXT   NOT NULL,             -- sealed
+	enabled         BIGINT NOT NULL DEFAULT 1,
+	disabled_reason TEXT   NOT NULL DEFAULT '',
+	created_by      TEXT   NOT NULL,
+	created_at      BIGINT NOT NULL
+);
+INSERT INTO cms_webhooks VALUES (1, 'http://127.0.0.1:9/page', ' page.changed ', 'aes1.4oVf24X4BdyfXji68fReapDseBV9YxMBgNmlLrJPmOuBekCM44BT-r5an8ldxNFHnlQJYmqq4QYyiptlhcgzGT6kWboO_nqF3EwtWF1IWeklJVFJnQ', 1, '', 'ann', 1795875505930017);
+CREATE TABLE cms_webhook_deliveries (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	webhook_id   BIGINT NOT NULL REFERENCES cms_webhooks (id) ON DELETE CASCADE,
+	event        TEXT   NOT NULL,                -- the same for all webhooks that are told
+	topic        TEXT   NOT NULL,
+	body         TEXT   NOT NULL,
+	state        TEXT   NOT NULL DEFAULT 'pending',  -- pending, delivered or failed
+	attempts     BIGINT NOT NULL DEFAULT 0,
+	next_at      BIGINT,                         -- NULL: no more attempts
+	leased_until BIGINT NOT NULL DEFAULT 0,      -- a node is at it
+	answer       TEXT   NOT NULL DEFAULT '',     -- of the last attempt
+	created_at   BIGINT NOT NULL,
+	tried_at     BIGINT
+);
+CREATE TABLE cms_leases (
+	name   TEXT   NOT NULL PRIMARY KEY,
+	holder TEXT   NOT NULL,
+	until  BIGINT NOT NULL -- Unix microseconds
+);
+CREATE TABLE cms_users (
+	id              INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	name            TEXT  NOT NULL UNIQUE, -- a-z 0-9 . _ -
+	email           TEXT NOT NULL DEFAULT '',
+	email_key       TEXT  UNIQUE, -- folded; NULL: no address
+	-- 1: an administrator has set the address, or a provider has confirmed it. 0: the user has set it.
+	email_confirmed BIGINT NOT NULL DEFAULT 0,
+	password_hash   TEXT NOT NULL DEFAULT '', -- empty: no password is accepted
+	status          TEXT NOT NULL DEFAULT 'active', -- active, disabled
+	created         BIGINT NOT NULL,
+	modified        BIGINT NOT NULL,
+	-- Grows with each change after which earlier sessions and tokens are no longer accepted.
+	epoch           BIGINT NOT NULL DEFAULT 0
+);
+INSERT INTO cms_users VALUES (1, 'guest', '', NULL, 0, '', 'active', 0, 0, 0);
+INSERT INTO cms_users VALUES (2, 'ann', '', NULL, 0, '$argon2id$v=19$m=19456,t=2,p=1$vzVCUYiD2QFkl5zAUUFQOg$/9yYELBb+DbtxQqQbsn7G5qCjNCKVH/PHHC2jNhjVfo', 'active', 1795875504003648, 1795875504003648, 1);
+CREATE TABLE cms_roles (
+	id    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	name  TEXT  NOT NULL UNIQUE,
+	label TEXT NOT NULL DEFAULT ''
+);
+INSERT INTO cms_roles VALUES (1, 'guest', 'Everybody');
+INSERT INTO cms_roles VALUES (2, 'superuser', 'May do everything');
+CREATE TABLE cms_user_roles (
+	user_id BIGINT NOT NULL REFERENCES cms_users (id) ON DELETE CASCADE,
+	role_id BIGINT NOT NULL REFERENCES cms_roles (id) ON DELETE CASCADE,
+	PRIMARY KEY (user_id, role_id)
+);
+INSERT INTO cms_user_roles VALUES (2, 2);
+CREATE TABLE cms_permissions (
+	role_id    BIGINT NOT NULL REFERENCES cms_roles (id) ON DELETE CASCADE,
+	permission TEXT  NOT NULL,
+	PRIMARY KEY (role_id, permission)
+);
+CREATE TABLE cms_identities (
+	issuer  TEXT  NOT NULL,
+	subject TEXT  NOT NULL,
+	user_id BIGINT NOT NULL REFERENCES cms_users (id) ON DELETE CASCADE,
+	PRIMARY KEY (issuer, subject),
+	UNIQUE (user_id, issuer) -- nobody else of a provider gets into a user's account
+) WITHOUT ROWID;
+CREATE TABLE cms_sessions (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	secret_hash  TEXT  NOT NULL UNIQUE,
+	user_id      BIGINT NOT NULL REFERENCES cms_users (id) ON DELETE CASCADE,
+	created_at   BIGINT NOT NULL,
+	seen_at      BIGINT NOT NULL,
+	confirmed_at BIGINT NOT NULL,
+	epoch        BIGINT NOT NULL DEFAULT 0, -- that of the user when the session began
+	data         TEXT NOT NULL DEFAULT '', -- an object; empty: nothing
+	-- The OpenID provider with which the user signed in; empty: with a password.
+	issuer       TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE cms_revoked_tokens (
+	jti     TEXT  PRIMARY KEY,
+	ends_at BIGINT NOT NULL
+);
+CREATE TABLE cms_refresh_tokens (
+	hash    TEXT  PRIMARY KEY,
+	family  TEXT  NOT NULL,
+	user_id BIGINT NOT NULL REFERENCES cms_users (id) ON DELETE CASCADE,
+	epoch   BIGINT NOT NULL,
+	used    BIGINT NOT NULL DEFAULT 0, -- 1: it was exchanged for another one
+	ends_at BIGINT NOT NULL
+);
+CREATE TABLE cms_attempts (
+	key     TEXT  PRIMARY KEY,
+	tries   BIGINT NOT NULL,
+	ends_at BIGINT NOT NULL
+);
+CREATE TABLE cms_fields (
+	id       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	name     TEXT  NOT NULL UNIQUE,
+	type     TEXT NOT NULL,
+	-- 1: values are stored under the name and id of the field, such as price#17, so that those of a deleted field,
+	-- which pages keep until they are saved, never become values of a new field of the same name. 0: they are stored
+	-- under the name alone, as of fields that are older than this column.
+	numbered SMALLINT NOT NULL DEFAULT 0,
+	label    TEXT NOT NULL DEFAULT '',
+	required SMALLINT NOT NULL DEFAULT 0,
+	settings TEXT NOT NULL DEFAULT '{}'
+);
+INSERT INTO cms_fields VALUES (1, 'title', 'text', 0, 'Title', 1, '{}');
+CREATE TABLE cms_templates (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	name         TEXT  NOT NULL UNIQUE,
+	label        TEXT NOT NULL DEFAULT '',
+	flags        BIGINT NOT NULL DEFAULT 0,
+	family       TEXT NOT NULL DEFAULT '{}', -- which templates the parents and children of its pages may have
+	view_roles   TEXT NOT NULL DEFAULT '[]',
+	edit_roles   TEXT NOT NULL DEFAULT '[]',
+	create_roles TEXT NOT NULL DEFAULT '[]'
+);
+INSERT INTO cms_templates VALUES (1, 'root', 'Root', 1, '{"one":true}', '[1]', '[]', '[]');
+INSERT INTO cms_templates VALUES (2, 'home', 'Home', 1, '{"one":true}', '[1]', '[]', '[]');
+INSERT INTO cms_templates VALUES (3, 'admin', 'Administration', 1, '{"one":true}', '[]', '[]', '[]');
+INSERT INTO cms_templates VALUES (4, 'users', 'Users', 1, '{"one":true}', '[]', '[]', '[]');
+CREATE TABLE cms_template_fields (
+	template_id BIGINT NOT NULL REFERENCES cms_templates (id) ON DELETE CASCADE,
+	field_id    BIGINT NOT NULL REFERENCES cms_fields (id),
+	position    BIGINT NOT NULL,
+	PRIMARY KEY (template_id, field_id)
+);
+CREATE TABLE cms_pages (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	parent_id    BIGINT REFERENCES cms_pages (id), -- NULL: the root
+	template_id  BIGINT NOT NULL REFERENCES cms_templates (id),
+	name         TEXT  NOT NULL, -- a dot and the id while in the trash
+	path         TEXT  NOT NULL UNIQUE,
+	title        TEXT NOT NULL,
+	status       SMALLINT NOT NULL, -- 0 published, 1 hidden, 2 unpublished, 3 trash
+	sort         BIGINT NOT NULL, -- the place among its siblings
+	data         TEXT NOT NULL,
+	created      BIGINT NOT NULL,
+	created_by   BIGINT NOT NULL,
+	modified     BIGINT NOT NULL,
+	modified_by  BIGINT NOT NULL,
+	published    BIGINT NOT NULL DEFAULT 0, -- for the first time; 0: never
+	version      BIGINT NOT NULL DEFAULT 1,
+	draft        TEXT, -- the title and data that are to be published
+	publish_at   BIGINT, -- NULL: by hand only
+	unpublish_at BIGINT,
+	-- In the trash: the page that was deleted together with this one, and the former name and status.
+	trash_root   BIGINT,
+	trash_name   TEXT,
+	trash_status SMALLINT,
+	UNIQUE (parent_id, name)
+);
+INSERT INTO cms_pages VALUES (1, NULL, 1, '', '/', 'Root', 0, 1, '{}', 1795875499945465, 0, 1795875499945465, 0, 1795875499945465, 1, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO cms_pages VALUES (2, 1, 2, 'home', '/home', 'House', 0, 1, '{}', 1795875500053635, 0, 1795875505729760, 2, 1795875500053635, 2, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO cms_pages VALUES (3, 1, 3, 'admin', '/admin', 'Administration', 0, 2, '{}', 1795875500072973, 0, 1795875500072973, 0, 1795875500072973, 1, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO cms_pages VALUES (4, 3, 4, 'users', '/admin/users', 'Users', 0, 1, '{}', 1795875500129380, 0, 1795875500129380, 0, 1795875500129380, 1, NULL, NULL, NULL, NULL, NULL, NULL);
+CREATE TABLE cms_page_values (
+	id       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	field_id BIGINT NOT NULL,
+	page_id  BIGINT NOT NULL REFERENCES cms_pages (id) ON DELETE CASCADE,
+	n        BIGINT NOT NULL, -- counts the values of a field with several, from 0
+	text     TEXT , -- folded, its first 200 characters
+	num      DOUBLE PRECISION,
+	whole    TEXT -- all of the folded text if it is longer
+);
+INSERT INTO cms_page_values VALUES (1, 1, 1, 0, 'root', NULL, NULL);
+INSERT INTO cms_page_values VALUES (3, 1, 3, 0, 'administration', NULL, NULL);
+INSERT INTO cms_page_values VALUES (4, 1, 4, 0, 'users', NULL, NULL);
+INSERT INTO cms_page_values VALUES (5, 1, 2, 0, 'house', NULL, NULL);
+CREATE VIRTUAL TABLE cms_search USING fts5 (words, content = '', contentless_delete = 1,
+	tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co'");
+CREATE TABLE cms_page_ancestors (
+	ancestor_id BIGINT NOT NULL REFERENCES cms_pages (id) ON DELETE CASCADE,
+	page_id     BIGINT NOT NULL REFERENCES cms_pages (id) ON DELETE CASCADE,
+	PRIMARY KEY (ancestor_id, page_id)
+) WITHOUT ROWID;
+INSERT INTO cms_page_ancestors VALUES (1, 2);
+INSERT INTO cms_page_ancestors VALUES (1, 3);
+INSERT INTO cms_page_ancestors VALUES (1, 4);
+INSERT INTO cms_page_ancestors VALUES (3, 4);
+CREATE TABLE cms_page_revisions (
+	page_id BIGINT NOT NULL REFERENCES cms_pages (id) ON DELETE CASCADE,
+	rev     BIGINT NOT NULL, -- the version of the page
+	title   TEXT NOT NULL,
+	data    TEXT NOT NULL,
+	by_user BIGINT NOT NULL,
+	at      BIGINT NOT NULL,
+	PRIMARY KEY (page_id, rev)
+) WITHOUT ROWID;
+INSERT INTO cms_page_revisions VALUES (2, 1, 'Home', '{}', 0, 1795875500053635);
+CREATE TABLE cms_page_redirects (
+	path    TEXT  NOT NULL PRIMARY KEY,
+	page_id BIGINT NOT NULL REFERENCES cms_pages (id) ON DELETE CASCADE,
+	at      BIGINT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE cms_files (
+	id         INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	page_id    BIGINT NOT NULL REFERENCES cms_pages (id) ON DELETE CASCADE,
+	field      TEXT NOT NULL,
+	hash       TEXT  NOT NULL, -- names the content
+	name       TEXT NOT NULL,
+	media_type TEXT NOT NULL,
+	size       BIGINT NOT NULL,
+	width      BIGINT NOT NULL, -- 0: not an image
+	height     BIGINT NOT NULL,
+	created    BIGINT NOT NULL,
+	created_by BIGINT NOT NULL
+);
+CREATE TABLE answer_issuers (
+	id       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	name     TEXT NOT NULL,
+	name_key TEXT  NOT NULL UNIQUE, -- the same for all ways to write the name
+	ticker   TEXT NOT NULL DEFAULT '',
+	exchange TEXT NOT NULL DEFAULT '',
+	cik      TEXT  NOT NULL DEFAULT ''
+);
+INSERT INTO answer_issuers VALUES (1, 'Tarnwick Foods plc', 'tarnwick foods plc', 'TRNF', '', '');
+CREATE TABLE answer_aliases (
+	alias_key TEXT  NOT NULL,
+	issuer_id BIGINT NOT NULL REFERENCES answer_issuers (id) ON DELETE CASCADE,
+	alias     TEXT NOT NULL,
+	PRIMARY KEY (alias_key, issuer_id)
+) WITHOUT ROWID;
+INSERT INTO answer_aliases VALUES ('tarnwick foods plc', 1, 'Tarnwick Foods plc');
+CREATE TABLE answer_documents (
+	id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	kind         TEXT NOT NULL, -- filing, news, transcript, table, web
+	form         TEXT NOT NULL DEFAULT '',
+	issuer_id    BIGINT REFERENCES answer_issuers (id), -- NULL: no issuer, or several
+	fiscal       INTEGER NOT NULL DEFAULT 0, -- the issuer's fiscal year
+	quarter      SMALLINT NOT NULL DEFAULT 0,
+	period_start TEXT NOT NULL DEFAULT '',
+	period_end   TEXT NOT NULL DEFAULT '',
+	published_at BIGINT NOT NULL DEFAULT 0,
+	title        TEXT NOT NULL,
+	url          TEXT  NOT NULL UNIQUE,
+	lang         TEXT NOT NULL DEFAULT '',
+	sha256       TEXT  NOT NULL UNIQUE,
+	pages        INTEGER NOT NULL DEFAULT 0,
+	chunks       INTEGER NOT NULL,
+	ingested_at  BIGINT NOT NULL
+);
+INSERT INTO answer_documents VALUES (1, 'table', '', 1, 2025, 0, '', '', 0, 'Tarnwick Foods plc key figures', 'https://tarnwick.example/key-figures', '', '9965fbde2a32894205b66b1b9d4ce833622e621171d40aaa5d1040d5f0270d26', 1, 1, 1795875507428025);
+INSERT INTO answer_documents VALUES (2, 'table', '', 1, 0, 0, '', '', 0, 'Tarnwick Foods plc share prices', 'https://tarnwick.example/prices', '', '6a018b4904f7eaeb6d2ed1a734bd7378b103350614bc44f08e188c76d862cec2', 1, 1, 1795875507434476);
+INSERT INTO answer_documents VALUES (3, 'news', '', 1, 2025, 0, '', '', 1738800000000000, 'Tarnwick to close its Wadeford bakery', 'https://tarnwick.example/news/1', '', '76f8a31a4103da4d12f698e66828f7c134970655c5e458f19b071e1a41093952', 1, 1, 1795875507434476);
+CREATE TABLE answer_copies (
+	url         TEXT  NOT NULL PRIMARY KEY, -- never that of another document
+	document_id BIGINT NOT NULL REFERENCES answer_documents (id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE TABLE answer_chunks (
+	id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	document_id BIGINT NOT NULL REFERENCES answer_documents (id) ON DELETE CASCADE,
+	seq         INTEGER NOT NULL, -- from 0
+	section     TEXT NOT NULL DEFAULT '',
+	page        INTEGER NOT NULL DEFAULT 0,
+	text        TEXT NOT NULL,
+	tokens      INTEGER NOT NULL,
+	is_table    SMALLINT NOT NULL DEFAULT 0,
+	headers     TEXT NOT NULL DEFAULT '', -- caption, columns and rows of its tables
+	UNIQUE (document_id, seq)
+);
+INSERT INTO answer_chunks VALUES (1, 1, 0, 'Tarnwick Foods plc key figures', 1, 'Tarnwick Foods plc key figures
+
+| Key figures (in millions) | FY2023 | FY2024 | FY2025 |
+|---|---|---|---|
+| Revenue | 1,332.8 | 1,402.1 | 1,372.7 |
+| Operating income | 219.9 | 232.7 | 232.0 |
+| Net income | 156.2 | 163.6 | 167.2 |
+| Total assets | 1,431.1 | 1,544.4 | 1,624.9 |
+| Total shareholders'' equity | 755.9 | 869.4 | 979.7 |
+| Number of employees | 5,936 | 5,815 | 5,636 |', 164, 1, 'Tarnwick Foods plc key figures
+Key figures (in millions)
+FY2023
+FY2024
+FY2025
+Revenue
+Operating income
+Net income
+Total assets
+Total shareholders'' equity
+Number of employees');
+INSERT INTO answer_chunks VALUES (2, 2, 0, 'Share prices, Q1 2023', 1, '## Share prices, Q1 2023
+
+| Day | Closing price | Opening price | Highest price | Lowest price | Volume |
+|---|---|---|---|---|---|
+| January 6, 2023 | 59.19 | 59.08 | 59.60 | 59.01 | 444000 |
+| January 13, 2023 | 59.08 | 59.19 | 59.74 | 58.61 | 607300 |
+| January 20, 2023 | 60.79 | 59.08 | 60.93 | 58.54 | 249000 |', 133, 1, 'Share prices, Q1 2023
+Day
+Closing price
+Opening price
+Highest price
+Lowest price
+Volume
+January 6, 2023
+January 13, 2023
+January 20, 2023');
+INSERT INTO answer_chunks VALUES (3, 3, 0, 'Tarnwick to close its Wadeford bakery', 0, '# Tarnwick to close its Wadeford bakery
+
+Tarnwick Foods will close its bakery in Wadeford by the end of September 2025 and move production to Pennerton. 310 jobs are affected.', 41, 0, '');
+CREATE TABLE answer_vectors (
+	issuer_id   BIGINT NOT NULL,
+	fiscal      INTEGER NOT NULL,
+	chunk_id    BIGINT NOT NULL,
+	document_id BIGINT NOT NULL REFERENCES answer_documents (id) ON DELETE CASCADE,
+	kind        TEXT NOT NULL,
+	terms       BLOB NOT NULL,
+	PRIMARY KEY (issuer_id, fiscal, chunk_id)
+) WITHOUT ROWID;
+INSERT INTO answer_vectors VALUES (1, 0, 2, 2, 'table', X'002601000CA5BA110DE51C1129420F7429F8F21138DA1C013A52DA80444521F54C910B514F3BD9115073F4805EC41A11620F15016450D201710E83027354F0037360120180CC4C8088FB61018C402B338DDB4C01906350019261B601B0CB5311C9FC91D1CB3B0411EB2EE311F299F211FA016601FD206201');
+INSERT INTO answer_vectors VALUES (1, 2025, 1, 1, 'table', X'002901010AEA4C01156009E215E1E4E21E876E0130CE9B0130E9F7013A52DAD14DF334115073F4D15C433C015CE00B015EBEB21169BF1B01719E251180CC4CD18A0A15018B80EE2293DE8E1193E0141193E1E61199917D119D27CA01A04EE211A8889E01AA844C01BFFC4311C6C55301D092F922D51B3811D670BB11D993E701E3A04711EA334701EA4B6601F5D09101FB837101FCD92901');
+INSERT INTO answer_vectors VALUES (1, 2025, 3, 3, 'news', X'00120000293F670133BEBF014841C9014B000C015073F4015302700180CC4CC28E75C001AFE13D01B2671BC2C319E301CB3B04C2D42F0101DB02AEC2');
+CREATE TABLE answer_dense (
+	chunk_id    BIGINT NOT NULL,
+	model       TEXT  NOT NULL,
+	document_id BIGINT NOT NULL REFERENCES answer_documents (id) ON DELETE CASCADE,
+	vector      BLOB NOT NULL,
+	PRIMARY KEY (chunk_id, model)
+) WITHOUT ROWID;
+CREATE TABLE answer_embedders (
+	model TEXT  NOT NULL PRIMARY KEY,
+	mark  BLOB NOT NULL,
+	since BIGINT NOT NULL -- Unix microseconds
+);
+CREATE TABLE answer_facts (
+	issuer_id   BIGINT NOT NULL REFERENCES answer_issuers (id) ON DELETE CASCADE,
+	metric      TEXT  NOT NULL,
+	period_end  TEXT  NOT NULL, -- a day, or a year if only that is known
+	period_len  SMALLINT NOT NULL, -- in months; 0: a single day
+	fiscal      INTEGER NOT NULL,
+	quarter     SMALLINT NOT NULL DEFAULT 0,
+	label       TEXT NOT NULL, -- the name of the metric in the document
+	shown       TEXT NOT NULL, -- the number as it is written in the document
+	value       DOUBLE PRECISION NOT NULL,
+	step        DOUBLE PRECISION NOT NULL, -- one unit of the last digit that is shown
+	unit        TEXT NOT NULL,
+	currency    TEXT NOT NULL,
+	document_id BIGINT NOT NULL REFERENCES answer_documents (id) ON DELETE CASCADE,
+	chunk_id    BIGINT NOT NULL, -- the passage; 0: the document has no text
+	-- Of which statement a fact is, and how sure it is, in per cent.
+	statement   TEXT NOT NULL DEFAULT '',
+	sure        SMALLINT NOT NULL DEFAULT 0,
+	PRIMARY KEY (issuer_id, metric, period_end, period_len, document_id)
+) WITHOUT ROWID;
+CREATE TABLE answer_prices (
+	issuer_id BIGINT NOT NULL REFERENCES answer_issuers (id) ON DELETE CASCADE,
+	day       TEXT  NOT NULL,
+	open      DOUBLE PRECISION NOT NULL,
+	high      DOUBLE PRECISION NOT NULL,
+	low       DOUBLE PRECISION NOT NULL,
+	close     DOUBLE PRECISION NOT NULL,
+	adj_close DOUBLE PRECISION NOT NULL,
+	volume    DOUBLE PRECISION NOT NULL,
+	source    TEXT NOT NULL, -- the URL of the document
+	PRIMARY KEY (issuer_id, day)
+) WITHOUT ROWID;
+INSERT INTO answer_prices VALUES (1, '2023-01-06', 59.08, 59.6, 59.01, 59.19, 59.19, 444000.0, 'https://tarnwick.example/prices');
+INSERT INTO answer_prices VALUES (1, '2023-01-13', 59.19, 59.74, 58.61, 59.08, 59.08, 607300.0, 'https://tarnwick.example/prices');
+INSERT INTO answer_prices VALUES (1, '2023-01-20', 59.08, 60.93, 58.54, 60.79, 60.79, 249000.0, 'https://tarnwick.example/prices');
+CREATE TABLE answer_corpus (
+	version BIGINT NOT NULL
+);
+INSERT INTO answer_corpus VALUES (3);
+CREATE VIRTUAL TABLE answer_search USING fts5 (scope, title, section, text,
+	content = '', contentless_delete = 1, detail = column, tokenize = 'porter unicode61');
+CREATE TABLE answer_intake (
+	source   TEXT  NOT NULL, -- watch:<folder>, or fetch
+	name     TEXT  NOT NULL, -- the path of a file in its folder, or an address
+	stamp    TEXT NOT NULL DEFAULT '', -- the size and time of a file
+	etag     TEXT NOT NULL DEFAULT '',
+	modified TEXT NOT NULL DEFAULT '', -- Last-Modified of an address
+	failures INTEGER NOT NULL DEFAULT 0, -- in a row
+	problem  TEXT NOT NULL DEFAULT '', -- the last one that was reported
+	due      BIGINT NOT NULL DEFAULT 0, -- 0: when the file changes
+	PRIMARY KEY (source, name)
+) WITHOUT ROWID;
+CREATE TABLE answer_intake_documents (
+	source TEXT  NOT NULL,
+	name   TEXT  NOT NULL,
+	url    TEXT  NOT NULL,
+	PRIMARY KEY (source, name, url)
+) WITHOUT ROWID;
+CREATE TABLE answer_accounts (
+	id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	name        TEXT  NOT NULL UNIQUE,
+	total_limit BIGINT NOT NULL, -- answers in a window of the quota
+	created_at  BIGINT NOT NULL
+);
+INSERT INTO answer_accounts VALUES (1, 'desk', 1000, 1795875507579847);
+CREATE TABLE answer_keys (
+	id         INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	account_id BIGINT NOT NULL REFERENCES answer_accounts (id) ON DELETE CASCADE,
+	label      TEXT NOT NULL,
+	lookup     TEXT  NOT NULL UNIQUE,
+	digest     TEXT  NOT NULL, -- SHA-256 of the secret
+	services   TEXT NOT NULL, -- answer and quota, separated by spaces
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL DEFAULT 0, -- 0: never
+	revoked_at BIGINT NOT NULL DEFAULT 0 -- 0: it is not
+);
+INSERT INTO answer_keys VALUES (1, 1, 'desk', '1NU9oex22lzpOVBJ', '61501945ec4f17790e4294bf5a855255297c78f365c6f0cb42a86d1e51d00398', 'answer quota', 1795875507579931, 0, 0);
+CREATE TABLE answer_accepted (
+	key_id BIGINT NOT NULL REFERENCES answer_keys (id) ON DELETE CASCADE,
+	at     BIGINT NOT NULL,
+	answer TEXT  NOT NULL,
+	PRIMARY KEY (key_id, at, answer)
+) WITHOUT ROWID;
+INSERT INTO answer_accepted VALUES (1, 4161075507603953, 'ans_01M8H8B3CK0RKVKDR5BDNGRB58');
+CREATE TABLE answer_windows (
+	account_id BIGINT NOT NULL REFERENCES answer_accounts (id) ON DELETE CASCADE,
+	began      BIGINT NOT NULL,
+	ends       BIGINT NOT NULL,
+	used       BIGINT NOT NULL DEFAULT 0,
+	pending    BIGINT NOT NULL DEFAULT 0,
+	PRIMARY KEY (account_id, began)
+) WITHOUT ROWID;
+INSERT INTO answer_windows VALUES (1, 4158691200000000, 4161283200000000, 1, 0);
+CREATE TABLE answer_reservations (
+	answer     TEXT  NOT NULL PRIMARY KEY,
+	account_id BIGINT NOT NULL,
+	began      BIGINT NOT NULL, -- the beginning of the window
+	lease      BIGINT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE answer_answers (
+	id         TEXT  NOT NULL PRIMARY KEY,
+	account_id BIGINT NOT NULL REFERENCES answer_accounts (id) ON DELETE CASCADE,
+	key_id     BIGINT NOT NULL,
+	status     TEXT NOT NULL, -- pending, done, failed
+	code       INTEGER NOT NULL DEFAULT 0, -- the HTTP status
+	reason     TEXT NOT NULL DEFAULT '', -- why there is no answer
+	body       TEXT NOT NULL DEFAULT '', -- the result, sealed if there is a keyring
+	trace      TEXT NOT NULL DEFAULT '', -- sealed like the body
+	once_key   TEXT  NULL, -- the Idempotency-Key
+	once_hash  TEXT  NOT NULL DEFAULT '',
+	created_at BIGINT NOT NULL
+);
+INSERT INTO answer_answers VALUES ('ans_01M8H8B3CK0RKVKDR5BDNGRB58', 1, 1, 'done', 200, '', 'sealed:aes1.4oVf228Lxsl16GYA4rB5rUlSrgTMBKBHX5tFLmd8__MZn-lfpBj264yLWIhHOdJrTpBYwIAzfFABZpauNMKikGGXwYAahxpPVMDgKymGs4WBV3ImIIExslqBFsL158EPQ3zH0mSILzClcriYRkndx7C77_PzolEQrkwLg5ehv049xip-i0IpcTx3vM_007RDCP6nbEczqDXZtNN0qXrhXRa1MnG-0qFYqc0WGwDWEmYfljDMs9FVEyJaC0ytNfFDL-YFDdwhw4gAezLd6Bk07fP0rijhPCkwyFLSft5sobaO1rQsMnU4oyTIW3FFOMboCS64H-RIe_5cX6CY4ZGmmH-wB5IxpipWtid911f0SPIsSZFPxzBga2pJoGM1pseIWwS_ZtjGbd3gCUyGYQX1fy82ZhsLljONHozAeoXIgFSvsIn2K1vs0YoN5cL74viinDcOg08dDKfDG_W97O1M8fMGgEdjGSHTT6qqLZpMAVvy_2qXyPo5dl-iziZyMH-sHnbIjtrnw426-uFp6oJm3WP9S4imzyvZTWbbdCcJ97jvcVfOPB4e-G2DNbk7-VRnAJtSVZPmRswto2RhOWxA_NfrmmRtgjnHIHqbqJpbY6F_naU8Yiz3hhYfFuPxFkwL8omVmZBLsjQWBjzyON9eBmHA64hCmVcQrUXcv2uKPr07wwU8tdVpRIxbEHN9Zv772w', 'sealed:aes1.4oVf2zDsEC__1sWgUUeg4HXS0qNefHsCGXVVKEUUnICvcMiHRZR3fxXMjbY_8GAUOS6-tKQThTPlnO3UjjgGRJNpjOgGNPqlAmT9cZB-ct2hww4MP5fpIQgXhMPvzSkGDuOSfkLBm3g8axYTdceEEhnCd1Ddmx3FfE_jl71DmAXEhO2IaUvLG7o1nC4Xh_fwE_RhVGxJXDLT-mZwBqsjL7JGQQUZmYQtoRgTDRhf6WgdhDIUNme2fPBTRTOc9hbAaNWMgEIA7UIJKvzyk4KipBwJRiWhvVQWUEHDp35II9fMsa5Qq7D4A1sXW0qDetsVT59E1IDCVUyQT8McKxCgSe3yRdr0fqOhuhYCWTxWC0EUDXzV5WWQ3PE_zwA8v8ZyY3aiq8Olr3YoQNWTWPFbh_DKF09Voqzx4SZdJqWBOyPxTsBAnvL5zlLnk0yCd813HfwBHdlYF7U2FBzNF9ZRiZWEniXfow4NhVl5DNMTuIMDnj2WBV_1K3QpWXjYSlaI6SW_9eSzQZVcFbRNgvdjS5wsJsa4LbeCLbEsRB9OYohIZAomKTbdn77I5chrwZnCYr2EhToluc_FiMJfHkYiAa2iWk_fVgNaTBshmxPejRhdgjKvXzAR5ROc4OQXqkY64-YZvm3gskbgcuAjxMPfUTEsvwL9Pm-FaoJK2WwWY6vJSkaqE9XE_IOkGamStUAtgmi7Te6ccYUCdKpA9F3Wsr3jUgKSsZi5FdpxR3LMHd4PMkmHVrUlJLjb1UYB2GVtcZR0ggHAqCgZSYlbZmelIuTPM9We7wz_XoUGgmmXsWpq_QzTbi7mysT2J3aLwjsBC2yRbv55XRcOmnGBcrqsFHpo2pp4E1O1wSzB100uULcinppK_Zd6rdqV8A', NULL, '', 4161075507603953);
+CREATE TABLE answer_leases (
+	name   TEXT NOT NULL PRIMARY KEY,
+	holder TEXT NOT NULL,
+	until  BIGINT NOT NULL
+);
 DELETE FROM board_search_data;
 INSERT INTO board_search_data VALUES (1, X'070315');
 INSERT INTO board_search_data VALUES (10, X'00000000FF00000101010100010101010101000007');
@@ -1258,6 +2088,45 @@ INSERT INTO board_search_docsize VALUES (7, X'0004', 1);
 DELETE FROM board_search_config;
 INSERT INTO board_search_config VALUES ('pgsz', 1000);
 INSERT INTO board_search_config VALUES ('version', 4);
+DELETE FROM cms_search_data;
+INSERT INTO cms_search_data VALUES (1, X'0505');
+INSERT INTO cms_search_data VALUES (10, X'00000001FF000001010506000501010101010000010201010202010101030101030300000104010104040000010501010505000001');
+INSERT INTO cms_search_data VALUES (137438953473, X'0000000D0530726F6F7401020204');
+INSERT INTO cms_search_data VALUES (274877906945, X'0000000D0530686F6D6502020204');
+INSERT INTO cms_search_data VALUES (412316860417, X'000000170F3061646D696E697374726174696F6E03020204');
+INSERT INTO cms_search_data VALUES (549755813889, X'0000000E0630757365727304020204');
+INSERT INTO cms_search_data VALUES (687194767361, X'0000000E0630686F75736505020204');
+INSERT INTO cms_search_data VALUES (9007474132647936, X'04000000000000010000000000000000000000020000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000');
+DELETE FROM cms_search_idx;
+INSERT INTO cms_search_idx VALUES (1, X'', 2);
+INSERT INTO cms_search_idx VALUES (2, X'', 2);
+INSERT INTO cms_search_idx VALUES (3, X'', 2);
+INSERT INTO cms_search_idx VALUES (4, X'', 2);
+INSERT INTO cms_search_idx VALUES (5, X'', 2);
+DELETE FROM cms_search_docsize;
+INSERT INTO cms_search_docsize VALUES (1, X'01', 1);
+INSERT INTO cms_search_docsize VALUES (3, X'01', 3);
+INSERT INTO cms_search_docsize VALUES (4, X'01', 4);
+INSERT INTO cms_search_docsize VALUES (5, X'01', 5);
+DELETE FROM cms_search_config;
+INSERT INTO cms_search_config VALUES ('pgsz', 1000);
+INSERT INTO cms_search_config VALUES ('version', 4);
+DELETE FROM answer_search_data;
+INSERT INTO answer_search_data VALUES (1, X'0305100F8112');
+INSERT INTO answer_search_data VALUES (10, X'00000000FF0000010103030003010101010100000102010102020000010301010303000001');
+INSERT INTO answer_search_data VALUES (137438953473, X'0000018E0230300102050101310102050202353601020502023633010205030137010205010132010205020231390102050202333201020501033333320102050202373201020501013401020502023032010205020233310102050101350102050202343401020501013601020502023234010205020233360102050101370102050202353501020501013801020502023135010205020236390102050101390102050202333601020502023739010205010561737365740102050107656D706C6F79650102050205717569746901020501056669677572010603030302036F6F640106030303020579323032330102050601340102050601350102050102693101020202016E0102050303636F6D01020501036B6569010603030301076D696C6C696F6E01020501036E65740102050205756D62657201020501026F6601020502037065720102050103706C6301060303030106726576656E7501020501097368617265686F6C6401020501087461726E7769636B010603030302046F74616C010205010579323032350102020406060707060607070807060707060706070706070607070607070A0C0A0C0A0A06060706080A0C080A07080A0B0E0F09');
+INSERT INTO answer_search_data VALUES (274877906945, X'0000011003303031020205020138020205010231330202050201390202050102323002020503023233020404030205343930303002020501063434343030300202050102353402020502013802020502013902020501013602020502013002020503043733303002020502013102020501023734020205020139020205010239330202050105636C6F736502020501036461690202050104666F6F640202030107686967686573740202050102693102020201076A616E7561726902020501066C6F7765737402020501046F70656E0202050103706C630202030204726963650206030303010271310204040301057368617265020603030301087461726E7769636B0202030105766F6C756D020205040706070607080A0B070606060609060706070A08090C070C0B09080B080C0D');
+INSERT INTO answer_search_data VALUES (412316860417, X'000000EE0530323032350302050103333130030205010661666665637403020502026E64030205020172030205010662616B65726903060303030201790302050105636C6F736503060303030103656E640302050104666F6F640302050102693103020202016E030205020174030603030301036A6F6203020501046D6F766503020501026F66030205010970656E6E6572746F6E0302050206726F64756374030205010773657074656D6203020501087461726E7769636B03060303030202686503020502016F0306030303010877616465666F726403060303030203696C6C030205010579323032350302020409080B07060D060C08090706080809070E0B0C0F07080F08');
+DELETE FROM answer_search_idx;
+INSERT INTO answer_search_idx VALUES (1, X'', 2);
+INSERT INTO answer_search_idx VALUES (2, X'', 2);
+INSERT INTO answer_search_idx VALUES (3, X'', 2);
+DELETE FROM answer_search_docsize;
+INSERT INTO answer_search_docsize VALUES (1, X'02050543', 1);
+INSERT INTO answer_search_docsize VALUES (2, X'01050432', 2);
+INSERT INTO answer_search_docsize VALUES (3, X'0206061D', 3);
+DELETE FROM answer_search_config;
+INSERT INTO answer_search_config VALUES ('version', 4);
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES ('schema_keyring', 2);
 INSERT INTO sqlite_sequence VALUES ('schema_board', 2);
@@ -1297,6 +2166,28 @@ INSERT INTO sqlite_sequence VALUES ('board_word_filters', 0);
 INSERT INTO sqlite_sequence VALUES ('gateway_alert_messages', 0);
 INSERT INTO sqlite_sequence VALUES ('gateway_alerts', 0);
 INSERT INTO sqlite_sequence VALUES ('gateway_audit', 0);
+INSERT INTO sqlite_sequence VALUES ('schema_authserver', 2);
+INSERT INTO sqlite_sequence VALUES ('schema_cms_blob', 2);
+INSERT INTO sqlite_sequence VALUES ('schema_cms_webhook', 2);
+INSERT INTO sqlite_sequence VALUES ('schema_cms_jobs', 2);
+INSERT INTO sqlite_sequence VALUES ('schema_cms', 2);
+INSERT INTO sqlite_sequence VALUES ('schema_answer', 2);
+INSERT INTO sqlite_sequence VALUES ('cms_users', 2);
+INSERT INTO sqlite_sequence VALUES ('cms_roles', 2);
+INSERT INTO sqlite_sequence VALUES ('cms_fields', 1);
+INSERT INTO sqlite_sequence VALUES ('cms_templates', 4);
+INSERT INTO sqlite_sequence VALUES ('cms_pages', 4);
+INSERT INTO sqlite_sequence VALUES ('cms_page_values', 5);
+INSERT INTO sqlite_sequence VALUES ('cms_webhook_deliveries', 0);
+INSERT INTO sqlite_sequence VALUES ('authserver_audit', 5);
+INSERT INTO sqlite_sequence VALUES ('authserver_sessions', 1);
+INSERT INTO sqlite_sequence VALUES ('authserver_issuances', 1);
+INSERT INTO sqlite_sequence VALUES ('cms_webhooks', 1);
+INSERT INTO sqlite_sequence VALUES ('answer_issuers', 1);
+INSERT INTO sqlite_sequence VALUES ('answer_documents', 3);
+INSERT INTO sqlite_sequence VALUES ('answer_chunks', 3);
+INSERT INTO sqlite_sequence VALUES ('answer_accounts', 1);
+INSERT INTO sqlite_sequence VALUES ('answer_keys', 1);
 CREATE INDEX board_users_state ON board_users (state, username_key);
 CREATE INDEX board_users_unconfirmed ON board_users (joined_at) WHERE state = 'unconfirmed';
 CREATE INDEX board_users_joined ON board_users (state, joined_at, id);
@@ -1413,4 +2304,90 @@ CREATE INDEX gateway_conversations_owner ON gateway_conversations (owner);
 CREATE INDEX gateway_conversations_expires ON gateway_conversations (expires_at);
 CREATE UNIQUE INDEX gateway_conversation_items_place ON gateway_conversation_items (conversation, place);
 CREATE INDEX gateway_conversation_items_size ON gateway_conversation_items (conversation, size);
+CREATE INDEX authserver_clients_issued ON authserver_clients (issued_at, id);
+CREATE INDEX authserver_clients_documents ON authserver_clients (fresh_until) WHERE source = 'cimd';
+CREATE INDEX authserver_clients_seen ON authserver_clients (seen_at, issued_at) WHERE source = 'dcr' AND status = 'active';
+CREATE INDEX authserver_clients_status ON authserver_clients (status, issued_at, id) WHERE status <> 'active';
+CREATE INDEX authserver_clients_source ON authserver_clients (source, issued_at, id);
+CREATE INDEX authserver_clients_agents ON authserver_clients (issued_at, id) WHERE agent = 1;
+CREATE INDEX authserver_users_created ON authserver_users (created_at, id);
+CREATE UNIQUE INDEX authserver_users_upstream ON authserver_users (issuer, subject) WHERE subject <> '';
+CREATE INDEX authserver_users_pending ON authserver_users (created_at) WHERE status = 'pending';
+CREATE INDEX authserver_users_delete ON authserver_users (delete_at) WHERE delete_at IS NOT NULL;
+CREATE INDEX authserver_identities_user ON authserver_identities (user_id, id);
+CREATE INDEX authserver_factors_user ON authserver_factors (user_id, created_at);
+CREATE UNIQUE INDEX authserver_factors_handle ON authserver_factors (handle) WHERE handle <> '';
+CREATE INDEX authserver_attempts_ends ON authserver_attempts (ends_at);
+CREATE INDEX authserver_links_user ON authserver_links (user_id);
+CREATE INDEX authserver_links_due ON authserver_links (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX authserver_links_expires ON authserver_links (expires_at);
+CREATE INDEX authserver_sessions_user ON authserver_sessions (user_id, id);
+CREATE INDEX authserver_sessions_seen ON authserver_sessions (seen_at);
+CREATE INDEX authserver_session_clients_due ON authserver_session_clients (due_at, id) WHERE session_id IS NULL;
+CREATE INDEX authserver_consents_client ON authserver_consents (client_id);
+CREATE INDEX authserver_consents_resource ON authserver_consents (resource_id);
+CREATE INDEX authserver_codes_expires ON authserver_codes (expires_at);
+CREATE INDEX authserver_pushed_expires ON authserver_pushed (expires_at);
+CREATE INDEX authserver_devices_expires ON authserver_devices (expires_at);
+CREATE INDEX authserver_once_expires ON authserver_once (expires_at);
+CREATE INDEX authserver_families_user ON authserver_families (user_id);
+CREATE INDEX authserver_families_client ON authserver_families (client_id);
+CREATE INDEX authserver_families_expires ON authserver_families (expires_at);
+CREATE INDEX authserver_issuances_client ON authserver_issuances (client_id, id);
+CREATE INDEX authserver_issuances_user ON authserver_issuances (user_id, id) WHERE user_id <> '';
+CREATE INDEX authserver_issuances_parent ON authserver_issuances (parent_jti) WHERE parent_jti <> '';
+CREATE INDEX authserver_denied_at ON authserver_denied (at);
+CREATE INDEX authserver_xaa_policies_idp ON authserver_xaa_policies (idp_id);
+CREATE INDEX authserver_xaa_subjects_user ON authserver_xaa_subjects (user_id);
+CREATE INDEX authserver_xaa_subjects_created ON authserver_xaa_subjects (created_at, id);
+CREATE INDEX authserver_xaa_subjects_idp ON authserver_xaa_subjects (idp_id, created_at, id);
+CREATE INDEX authserver_connections_provider ON authserver_connections (provider_id);
+CREATE INDEX authserver_connecting_expires ON authserver_connecting (expires_at);
+CREATE INDEX authserver_audit_created ON authserver_audit (created_at, id);
+CREATE INDEX authserver_audit_actor ON authserver_audit (actor_id, created_at, id) WHERE actor_id <> '';
+CREATE INDEX authserver_audit_client ON authserver_audit (client_id, created_at, id) WHERE client_id <> '';
+CREATE INDEX authserver_audit_action ON authserver_audit (action, created_at, id);
+CREATE INDEX cms_webhook_deliveries_due ON cms_webhook_deliveries (webhook_id, next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX cms_webhook_deliveries_webhook ON cms_webhook_deliveries (webhook_id);
+CREATE INDEX cms_webhook_deliveries_age ON cms_webhook_deliveries (created_at);
+CREATE INDEX cms_users_status ON cms_users (status, name);
+CREATE INDEX cms_users_status_id ON cms_users (status, id);
+CREATE INDEX cms_user_roles_users ON cms_user_roles (role_id, user_id);
+CREATE INDEX cms_sessions_user ON cms_sessions (user_id, id);
+CREATE INDEX cms_sessions_seen ON cms_sessions (seen_at);
+CREATE INDEX cms_revoked_tokens_ends ON cms_revoked_tokens (ends_at);
+CREATE INDEX cms_refresh_tokens_family ON cms_refresh_tokens (family);
+CREATE INDEX cms_refresh_tokens_user ON cms_refresh_tokens (user_id);
+CREATE INDEX cms_refresh_tokens_ends ON cms_refresh_tokens (ends_at);
+CREATE INDEX cms_attempts_ends ON cms_attempts (ends_at);
+CREATE INDEX cms_template_fields_field ON cms_template_fields (field_id);
+CREATE INDEX cms_pages_sort ON cms_pages (parent_id, sort, id);
+CREATE INDEX cms_pages_template_created ON cms_pages (template_id, created, id) WHERE status = 0;
+CREATE INDEX cms_pages_template_modified ON cms_pages (template_id, modified, id) WHERE status = 0;
+CREATE INDEX cms_pages_template ON cms_pages (template_id, id);
+CREATE INDEX cms_pages_created ON cms_pages (created, id) WHERE status = 0;
+CREATE INDEX cms_pages_modified ON cms_pages (modified, id) WHERE status = 0;
+CREATE INDEX cms_pages_name ON cms_pages (name);
+CREATE INDEX cms_pages_publish ON cms_pages (publish_at) WHERE publish_at IS NOT NULL;
+CREATE INDEX cms_pages_unpublish ON cms_pages (unpublish_at) WHERE unpublish_at IS NOT NULL;
+CREATE INDEX cms_pages_trash ON cms_pages (trash_root) WHERE trash_root IS NOT NULL;
+CREATE INDEX cms_page_values_text ON cms_page_values (field_id, text, page_id) WHERE text IS NOT NULL;
+CREATE INDEX cms_page_values_num ON cms_page_values (field_id, num, page_id) WHERE num IS NOT NULL;
+CREATE INDEX cms_page_values_page ON cms_page_values (page_id, field_id, n);
+CREATE INDEX cms_page_ancestors_page ON cms_page_ancestors (page_id, ancestor_id);
+CREATE INDEX cms_page_redirects_page ON cms_page_redirects (page_id);
+CREATE INDEX cms_files_page ON cms_files (page_id);
+CREATE INDEX cms_files_hash ON cms_files (hash);
+CREATE INDEX answer_aliases_issuer ON answer_aliases (issuer_id);
+CREATE INDEX answer_documents_issuer ON answer_documents (issuer_id, fiscal, id);
+CREATE INDEX answer_copies_document ON answer_copies (document_id, url);
+CREATE INDEX answer_vectors_document ON answer_vectors (document_id);
+CREATE UNIQUE INDEX answer_vectors_chunk ON answer_vectors (chunk_id);
+CREATE INDEX answer_dense_document ON answer_dense (document_id);
+CREATE INDEX answer_facts_document ON answer_facts (document_id);
+CREATE INDEX answer_intake_documents_url ON answer_intake_documents (url);
+CREATE INDEX answer_keys_account ON answer_keys (account_id, id);
+CREATE INDEX answer_reservations_lease ON answer_reservations (account_id, lease);
+CREATE UNIQUE INDEX answer_answers_once ON answer_answers (account_id, once_key);
+CREATE INDEX answer_answers_age ON answer_answers (created_at);
 COMMIT;
