@@ -1,20 +1,14 @@
 package board
 
 import (
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
-	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 // member returns the state and the mail address of a member.
@@ -230,74 +224,4 @@ func TestConfirmAPI(t *testing.T) {
 		s.service.kernel.Options.Mails = nil
 		s.do("alice", "POST", "/email-confirmation", "").want(403, "forbidden", "no_mail")
 	})
-}
-
-// TestMigratePeople checks that after the migration members who follow something still get mail, and others must
-// confirm their address first.
-func TestMigratePeople(t *testing.T) {
-	t.Parallel()
-	before := fstest.MapFS{}
-	all := Schema().Migrations
-	names, err := fs.Glob(all, "*.sql")
-	must(t, err)
-	for _, name := range names {
-		if name >= "00008" {
-			continue
-		}
-		text, err := fs.ReadFile(all, name)
-		must(t, err)
-		before[name] = &fstest.MapFile{Data: text}
-	}
-	dsn := testenv.Postgres(t).DSN()
-	file := filepath.Join(t.TempDir(), "board.db")
-	for name, open := range map[string]func() (*store.DB, error){
-		"sqlite":   func() (*store.DB, error) { return store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop()) },
-		"postgres": func() (*store.DB, error) { return store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			old, err := open()
-			must(t, err)
-			must(t, old.Register(store.Schema{Name: "board", Migrations: before}))
-			old.Start(t.Context())
-			must(t, old.WaitReady(t.Context()))
-			must(t, old.Write(t.Context(), func(c store.Conn) error {
-				for _, statement := range []string{
-					"INSERT INTO board_settings (name, value) VALUES ('cursor_secret', '" + strings.Repeat("ab", 32) + "')",
-					"INSERT INTO board_groups (name, kind, allow_mask) VALUES ('guest', 'guest', 0), ('registered', 'registered', 0)",
-					"INSERT INTO board_users (username, username_key, email, email_key, password_hash, state, joined_at) VALUES" +
-						" ('Reader', 'reader', 'r@example.com', 'r@example.com', '', 'active', 1), ('Quiet', 'quiet', 'q@example.com', 'q@example.com', '', 'active', 1)," +
-						" ('Mute', 'mute', 'm@example.com', 'm@example.com', '', 'active', 1), ('Bare', 'bare', '', NULL, '', 'active', 1)",
-					"INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at) VALUES (1, 'forum', 1, 'weekly', 1), (1, 'forum', 2, 'none', 1), (3, 'forum', 1, 'none', 1), (4, 'forum', 1, 'daily', 1)",
-				} {
-					if _, err := c.Exec(statement); err != nil {
-						return err
-					}
-				}
-				return nil
-			}))
-			must(t, old.Close())
-
-			db, err := open()
-			must(t, err)
-			s := &site{t: t, clock: newClock()}
-			s.service = New(databases.Start(t, db), kernel.Options{}, zap.NewNop(), s.clock.now)
-			t.Cleanup(s.service.Close)
-			must(t, s.service.Ready(t.Context()))
-			for name, want := range map[string]bool{"Reader": true, "Quiet": false, "Mute": false, "Bare": false} {
-				if _, _, _, confirmed := s.member(name); confirmed != want {
-					t.Errorf("%s: %v", name, confirmed)
-				}
-			}
-			if e, ok := apierror.From(s.join("Nele")); !ok || e.Status != 503 {
-				t.Errorf("names are not compared yet: %v", e)
-			}
-			if n, err := s.service.Accounts.FillNames(t.Context()); n != 4 || err != nil {
-				t.Error(n, err)
-			}
-			refused(t, "alike", s.join("Rеаdеr"), 422, "scripts")
-			refused(t, "alike", s.join("Rnute"), 422, "alike")
-			must(t, s.join("Nele"))
-		})
-	}
 }

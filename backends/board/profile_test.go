@@ -1,9 +1,7 @@
 package board
 
 import (
-	"io/fs"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
@@ -162,32 +160,5 @@ func TestRecordCountsWhatIsSeen(t *testing.T) {
 				t.Errorf("who sees it: %+v, want %+v", got, want)
 			}
 		}
-	})
-}
-
-// TestMemberPostsMigration checks that the migration counts posts that are older than the counts.
-func TestMemberPostsMigration(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, db *store.DB) {
-		s := newSite(t, db, kernel.Options{NoFlood: true})
-		const state = "SELECT COALESCE(sum((user_id * 1000 + forum_id) * posts), 0) FROM board_member_posts WHERE posts <> 0"
-		before := s.number(state)
-		if before == 0 {
-			t.Fatal("nothing is counted")
-		}
-		s.exec("DELETE FROM board_member_posts")
-		text, err := fs.ReadFile(migrations, "migrations/00009_edits.sqlite.sql")
-		must(t, err)
-		done := 0
-		for statement := range strings.SplitSeq(string(text), ";\n") {
-			if at := strings.Index(statement, "INSERT INTO board_member_posts"); at >= 0 {
-				s.exec(statement[at:])
-				done++
-			}
-		}
-		if after := s.number(state); after != before || done != 2 {
-			t.Errorf("%d statements make %d, want %d", done, after, before)
-		}
-		s.exact()
 	})
 }

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -91,42 +90,4 @@ func TestDeleteReported(t *testing.T) {
 		must(t, s.service.Admin.DeleteReported(ctx, mod, post, ""))
 		stands(rights.Deleted, 0)
 	})
-}
-
-// TestReportsMigration checks that the migration keeps reports, and that no id is given twice.
-func TestReportsMigration(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, databases.SQLite(t), kernel.Options{NoFlood: true})
-	up, err := fs.ReadFile(migrations, "migrations/00012_reports.sqlite.sql")
-	must(t, err)
-	upwards, downwards, _ := strings.Cut(string(up), "-- +goose Down\n")
-	run := func(text string) {
-		t.Helper()
-		for statement := range strings.SplitSeq(text, ";\n") {
-			if strings.TrimSpace(statement) != "" {
-				s.exec(statement)
-			}
-		}
-	}
-	post, bob := s.postOf("public first"), s.user("bob")
-	add := func(user int64, closed any) (id int64) {
-		t.Helper()
-		s.exec("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at, closed_at, note) VALUES (?, ?, ?, 'spam', 1, ?, 'noted')", post, s.forum("public"), user, closed)
-		return s.number("SELECT max(id) FROM board_reports")
-	}
-	add(bob, 2)
-	again := add(bob, nil)
-	gone := add(s.user("mod"), nil)
-	s.exec("DELETE FROM board_reports WHERE id = ?", gone)
-	run(downwards)
-	if n := s.number("SELECT sum(id) FROM board_reports WHERE note = 'noted'"); n != again {
-		t.Errorf("the way back keeps %d, want the newest, %d", n, again)
-	}
-	run(upwards)
-	if n := s.number("SELECT sum(id) FROM board_reports WHERE note = 'noted'"); n != again {
-		t.Errorf("kept is %d, want %d", n, again)
-	}
-	if id := add(s.user("mod"), nil); id != gone+1 {
-		t.Errorf("the next report is %d, want %d", id, gone+1)
-	}
 }

@@ -175,12 +175,7 @@ func TestSearchOfOlderPosts(t *testing.T) {
 			older = "INSERT INTO board_search (post_id, words) SELECT id, to_tsvector('simple', message) FROM board_posts"
 		}
 		s.exec(older)
-		migration, err := migrations.ReadFile("migrations/00016_search_letters." + map[store.Dialect]string{store.SQLite: "sqlite", store.Postgres: "postgres"}[db.Dialect()] + ".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		up, _, _ := strings.Cut(string(migration), "-- +goose Down")
-		s.exec(up)
+		s.exec("DELETE FROM board_settings WHERE name = 'search_indexed'") // all posts are to be indexed again
 		if s.found("東京") != 0 {
 			t.Fatal("nothing is to be done")
 		}

@@ -30,7 +30,7 @@ type Schema struct {
 	// "-- additive" marks a migration that programs of the last release can go on with; see isAdditive. Words
 	// in double braces are replaced by the spelling of the engine: {{id}} is the type of a primary key whose numbers
 	// the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and {{without rowid}} a table
-	// option. See spellings.
+	// option. See spellings. A line that begins with {{sqlite}} or {{postgres}} is for that engine alone.
 	Migrations fs.FS
 	// The remaining fields describe what each engine stores in its own way, for a move from one engine to the other.
 	// They are nil where there is no such thing. See Partition and internal/move.
@@ -151,23 +151,44 @@ func readMigration(files fs.FS, name string) ([]byte, error) {
 	return text, nil
 }
 
-// ErrNewer is wrapped by the error of a database whose tables were made by a newer version of the program.
-var ErrNewer = errors.New("the database is of a newer program")
+// Errors of databases that this program does not use.
+var (
+	// ErrNewer is wrapped by the error of a database whose tables were made by a newer version of the program.
+	ErrNewer = errors.New("the database is of a newer program")
+	// ErrTooOld is wrapped by the error of a database whose tables are older than the first migration there is. The
+	// migrations before it were replaced by one that creates all tables at once.
+	ErrTooOld = errors.New("the database is of a program before release 0.1.0")
+)
 
-// apply brings one schema up to date. The caller holds the migration lock.
-func (s *schema) apply(ctx context.Context, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
-	provider, err := goose.NewProvider(d, pool, s.Migrations,
-		goose.WithTableName(schemaPrefix+s.Name),
-		goose.WithExcludeNames(s.foreign),
-		goose.WithDisableGlobalRegistry(true),
-		goose.WithLogger(goose.NopLogger()),
-	)
-	if err != nil {
-		return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
+// applyAll brings schemas up to date. It first checks all of them, so that a database that it refuses is not changed.
+// The caller holds the migration lock.
+func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dialect, logger *zap.Logger) error {
+	providers := make([]*goose.Provider, len(schemas))
+	for i, s := range schemas {
+		provider, err := goose.NewProvider(d, pool, s.Migrations,
+			goose.WithTableName(schemaPrefix+s.Name),
+			goose.WithExcludeNames(s.foreign),
+			goose.WithDisableGlobalRegistry(true),
+			goose.WithLogger(goose.NopLogger()),
+		)
+		if err != nil {
+			return fmt.Errorf("reading migrations of schema %q: %w", s.Name, err)
+		}
+		if err := s.known(ctx, provider, pool, logger); err != nil {
+			return err
+		}
+		providers[i] = provider
 	}
-	if err := s.known(ctx, provider, pool, logger); err != nil {
-		return err
+	for i, s := range schemas {
+		if err := s.apply(ctx, providers[i], pool, logger); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// apply brings one schema up to date that is known.
+func (s *schema) apply(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	up := provider.Up
 	if s.until > 0 {
 		up = func(ctx context.Context) ([]*goose.MigrationResult, error) { return provider.UpTo(ctx, s.until) }

@@ -167,6 +167,71 @@ func TestNewerDatabase(t *testing.T) {
 	})
 }
 
+// TestTooOldDatabase checks that a database of before the first migration of this program is refused and stays as it is,
+// and that one with exactly the version of that migration is used.
+func TestTooOldDatabase(t *testing.T) {
+	t.Parallel()
+	const upV = "-- +goose Up\nCREATE TABLE v (id BIGINT);\n"
+	for name, test := range map[string]struct {
+		version string // of the last migration of the older program
+		want    string // part of the error, or empty if there is none
+	}{
+		"too old": {"00003", "its tables of a have version 3, and this program needs at least 4"},
+		"exact":   {"00004", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, p place) {
+				older, err := p.open(zap.NewNop())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := older.Register(Schema{Name: "a", Migrations: files("00001_t.sql", upT, test.version+"_v.sql", upV)}); err != nil {
+					t.Fatal(err)
+				}
+				testenv.Open(t, older)
+				if err := older.Close(); err != nil {
+					t.Fatal(err)
+				}
+				db, err := p.open(zap.NewNop())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = db.Close() }()
+				for _, s := range []Schema{
+					{Name: "b", Migrations: files("00001_w.sql", "-- +goose Up\nCREATE TABLE w (id BIGINT);\n")},
+					{Name: "a", Migrations: files("00004_a.sql", upT+"CREATE TABLE v (id BIGINT);\n", "00005_x.sql", "-- +goose Up\nALTER TABLE v ADD COLUMN x BIGINT;\n")},
+				} {
+					if err := db.Register(s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				db.Start(t.Context())
+				if err = db.Ready(); test.want == "" {
+					if err != nil {
+						t.Fatal(err)
+					}
+					number(t, db, "SELECT count(x) FROM v")
+					return
+				}
+				wantError(t, err, ErrTooOld)
+				if !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the error is %v", err)
+				}
+				again, err := p.open(zap.NewNop())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = again.Close() }()
+				testenv.Open(t, again)
+				if again.Read(t.Context(), func(c Conn) error { return c.Row("SELECT count(*) FROM w").Scan(new(int)) }) == nil {
+					t.Error("the tables of another schema were created")
+				}
+			})
+		})
+	}
+}
+
 // TestLocksOutliveTouch checks that another user of the file in this process does not release its lock.
 func TestLocksOutliveTouch(t *testing.T) {
 	t.Parallel()
@@ -326,7 +391,14 @@ func TestPlaceholders(t *testing.T) {
 -- +goose Up
 CREATE TABLE things (id {{id}}, name TEXT {{bytewise}} NOT NULL UNIQUE, data {{ bytes }} NOT NULL);
 CREATE TABLE pairs (a BIGINT NOT NULL, b BIGINT NOT NULL, PRIMARY KEY (a, b)) {{without rowid}};
+CREATE TABLE parts (
+{{sqlite}}	of_sqlite BIGINT,
+{{postgres}}	of_postgres BIGINT,
+	id {{rowid}} NOT NULL PRIMARY KEY REFERENCES things (id)
+);
+CREATE INDEX things_name ON things (name{{, id}});
 -- +goose Down
+DROP TABLE parts;
 DROP TABLE pairs;
 DROP TABLE things;
 `)}}}); err != nil {
@@ -349,6 +421,7 @@ DROP TABLE things;
 		if err != nil || !slices.Equal(names, []string{"B", "b", "ä"}) {
 			t.Errorf("%q, %v", names, err)
 		}
+		number(t, db, "SELECT count(of_"+p.dialect.String()+") FROM parts")
 		err = db.Register(Schema{Name: "misspelled", Migrations: fstest.MapFS{"00001_x.sql": {Data: []byte("-- +goose Up\nCREATE TABLE x (id {{ident}});\n")}}})
 		if err == nil || !strings.Contains(err.Error(), "{{ident}}") {
 			t.Errorf("a placeholder that there is not: %v", err)

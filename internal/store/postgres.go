@@ -133,12 +133,7 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	if _, err := conn.ExecContext(waiting, "SELECT pg_advisory_lock($1)", migrateLockID); err != nil {
 		return fmt.Errorf("locking the database for migration: %w", err)
 	}
-	for _, schema := range schemas {
-		if err := schema.apply(ctx, pool, goose.DialectPostgres, p.logger); err != nil {
-			return err
-		}
-	}
-	return nil
+	return applyAll(ctx, schemas, pool, goose.DialectPostgres, p.logger)
 }
 
 func (p *postgres) open(ctx context.Context) error {

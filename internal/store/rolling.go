@@ -51,15 +51,19 @@ const additiveColumn = "additive_in"
 // table returns the name of the table of versions.
 func (s *schema) table() string { return schemaPrefix + s.Name }
 
-// known returns an error if the tables are further than the migrations of this program and it would not know what to
-// store in them.
+// known returns an error if the tables are older than the first migration of this program, or further than the last one
+// and it would not know what to store in them.
 func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
 	there, err := provider.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)
 	}
 	sources := provider.ListSources()
-	last := sources[len(sources)-1].Version
+	first, last := sources[0].Version, sources[len(sources)-1].Version
+	if wanted := max(there, s.until); 0 < wanted && wanted < first {
+		return fmt.Errorf("%w: its tables of %s have version %d, and this program needs at least %d; start the last build "+
+			"before 0.1.0 on the database once, or begin a new one", ErrTooOld, s.Name, wanted, first)
+	}
 	if there <= last {
 		return nil
 	}

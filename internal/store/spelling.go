@@ -19,12 +19,26 @@ var spellings = map[string][2]string{
 	"bytewise": {"", `COLLATE "C"`},
 	// Follows the closing parenthesis of a table that is stored in its primary key.
 	"without rowid": {"WITHOUT ROWID", ""},
+	// The type of a primary key that has the number of a row of another table.
+	"rowid": {"INTEGER", "BIGINT"},
+	// Ends the columns of an index on a table with the column id. On SQLite all indexes end with the number of the row.
+	", id": {"", ", id"},
 }
 
-var placeholder = regexp.MustCompile(`\{\{[^{}\n]*\}\}`)
+var (
+	placeholder = regexp.MustCompile(`\{\{[^{}\n]*\}\}`)
+	engineLine  = regexp.MustCompile(`(?m)^\{\{(sqlite|postgres)\}\}(.*\n?)`)
+)
 
-// spell replaces the words in double braces of a migration by their spelling for an engine.
+// spell replaces the words in double braces of a migration by their spelling for an engine. It removes the lines that
+// begin with the name of the other engine in double braces.
 func spell(text []byte, d Dialect) (spelled []byte, err error) {
+	text = engineLine.ReplaceAllFunc(text, func(line []byte) []byte {
+		if m := engineLine.FindSubmatch(line); string(m[1]) == d.String() {
+			return m[2]
+		}
+		return nil
+	})
 	spelled = placeholder.ReplaceAllFunc(text, func(found []byte) []byte {
 		words, ok := spellings[string(bytes.TrimSpace(found[2:len(found)-2]))]
 		if !ok && err == nil {

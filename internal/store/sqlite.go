@@ -206,12 +206,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 		return fmt.Errorf("sqlite: the file system at %s does not support write-ahead logging (journal mode %q)",
 			filepath.Dir(s.options.Path), mode)
 	}
-	for _, schema := range schemas {
-		if err := schema.apply(ctx, pool, goose.DialectSQLite3, s.logger); err != nil {
-			return err
-		}
-	}
-	return nil
+	return applyAll(ctx, schemas, pool, goose.DialectSQLite3, s.logger)
 }
 
 // walFile returns the write-ahead log beside the file, or nil if there is none.

@@ -202,7 +202,8 @@ func TestWhatIsOpened(t *testing.T) {
 	}
 }
 
-// TestNewerDatabase checks that a database of a newer program keeps an older one from starting, and is not changed.
+// TestNewerDatabase checks that a database of a newer program keeps an older one from starting, and is not changed. So
+// does one that is too old.
 func TestNewerDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begin := func(s store.Schema) error {
@@ -231,6 +232,10 @@ func TestNewerDatabase(t *testing.T) {
 	}
 	if err := begin(store.Schema{Name: "board", Migrations: newer}); err != nil {
 		t.Errorf("the newer one again: %v", err)
+	}
+	later := fstest.MapFS{"00003_all.sql": {Data: []byte("-- +goose Up\nCREATE TABLE everything (id BIGINT);\n")}}
+	if err := begin(store.Schema{Name: "board", Migrations: later}); !errors.Is(err, store.ErrTooOld) {
+		t.Errorf("a program without the migrations of that one: %v", err)
 	}
 }
 

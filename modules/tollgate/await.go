@@ -58,7 +58,7 @@ func (a *App) openDatabases() error {
 		if errors.Is(o.db.Ready(), store.ErrOpening) { // it may be migrating
 			_ = o.db.WaitReady(ctx)
 		}
-		if err := o.db.Ready(); errors.Is(err, store.ErrNewer) {
+		if err := o.db.Ready(); errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrTooOld) {
 			return err
 		}
 	}

@@ -2,20 +2,13 @@ package spending
 
 import (
 	"encoding/json"
-	"io/fs"
 	"reflect"
-	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 var fullRecord = Record{
@@ -85,161 +78,43 @@ func TestParsePacked(t *testing.T) {
 	}
 }
 
-// TestUsageMigration brings records from the time of one column a value over,
-// and reads them and new ones, also by SQL under the old names.
-func TestUsageMigration(t *testing.T) {
-	t.Parallel()
-	onBothEmpty(t, func(t *testing.T, p place) {
-		old := make(fstest.MapFS)
-		for _, name := range []string{"00001_keychain.sql", "00002_usage.sqlite.sql", "00002_usage.postgres.sql"} {
-			text, err := fs.ReadFile(schema.Gateway().Migrations, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			old[name] = &fstest.MapFile{Data: text}
-		}
-		const columns = `id, at, request_id, user_id, key_id, surface, asked_model, tier, provider, model, stream, status, code, attempts,
-			failed_attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, usage_source, cost_micro_usd, latency_us, first_token_us`
-		override := map[store.Dialect]string{store.Postgres: "OVERRIDING SYSTEM VALUE"}[p.Dialect]
-		run := func(db *store.DB, query string, args ...any) {
-			t.Helper()
-			err := db.Write(t.Context(), func(c store.Conn) error {
-				_, err := c.Exec(query, args...)
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		failed, err := json.Marshal(fullRecord.FailedAttempts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := p.register(t, store.Schema{Name: "gateway", Migrations: old})
-		insert := `INSERT INTO gateway_usage (` + columns + `) ` + override + ` VALUES (?` + strings.Repeat(",?", 22) + `)`
-		f := &fullRecord
-		run(before, insert, 7, schema.Micros(start), f.RequestID, "alice", f.KeyID, f.Surface, f.AskedModel, "high", f.Provider, f.Model, 1, f.Status, f.Code, f.Attempts,
-			string(failed), f.InputTokens, f.CachedTokens, f.OutputTokens, f.ReasoningTokens, f.UsageSource, f.CostMicroUSD, 1234567, 89)
-		run(before, insert, 9, schema.Micros(start), "", "alice", "", "", "", "", "", "", 0, 0, "", 0,
-			`[{"provider":"","model":"","status":0,"code":"","message":"\u0000 \\u0000","latency_ms":0}]`, 0, 0, 0, 0, "", nil, 0, 0)
-		if err := before.Close(); err != nil {
-			t.Fatal(err)
-		}
-
-		n := p.start(t)
-		log := quietLog(n)
-		third := record(1)
-		third.ProviderKey, third.ServedAs, third.ServerTools = "operator", []string{"fast", "us"}, map[string]int64{"web_search": 3}
-		log.Add(third)
-		if err := log.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got, err := n.Recent(t.Context(), "alice", 0, 10)
-		if err != nil || len(got) != 3 {
-			t.Fatalf("%+v, error %v", got, err)
-		}
-		first, second := fullRecord, Record{ID: 9, At: start, UserID: "alice"}
-		first.ID, first.At, first.UserID, first.ProviderKey = 7, start, "alice", ""
-		first.ServedAs, first.ServerTools, first.TeamID = nil, nil, ""
-		first.WrittenTokens, first.Tags, first.EndUser = 0, nil, ""
-		second.FailedAttempts = []apierror.Attempt{{Message: "\x00 \\u0000"}}
-		if p.Dialect == store.Postgres { // which reads no JSON with an escaped zero byte
-			second.FailedAttempts[0].Message = "\ufffd \\ufffd"
-		}
-		third.ID = 10
-		if want := []Record{third, second, first}; !reflect.DeepEqual(got, want) {
-			t.Errorf("got  %+v\nwant %+v", got, want)
-		}
-
-		err = n.db.Read(t.Context(), func(c store.Conn) error {
-			var tokens, stream, status, known, ids int64
-			var attempts, model string
-			err := c.Row(`SELECT sum(output_tokens), max(stream), min(status), count(cost_micro_usd), sum(id), min(failed_attempts),
-				max(asked_model) FROM gateway_usage WHERE user_id = 'alice' AND request_id <> ''`).Scan(&tokens, &stream, &status, &known, &ids, &attempts, &model)
-			if tokens != 3 || stream != 1 || status != 200 || known != 1 || ids != 17 || attempts != "" || model != f.AskedModel {
-				t.Errorf("by SQL: %d %d %d %d %d %q %q", tokens, stream, status, known, ids, attempts, model)
-			}
-			if err != nil {
-				return err
-			}
-			var keys int64
-			var key string
-			err = c.Row(`SELECT count(provider_key), max(provider_key) FROM gateway_usage`).Scan(&keys, &key)
-			if keys != 1 || key != "operator" {
-				t.Errorf("by SQL %d records have a provider key, %q", keys, key)
-			}
-			if err != nil {
-				return err
-			}
-			var served, tools string
-			err = c.Row(`SELECT max(served_as), max(server_tools) FROM gateway_usage`).Scan(&served, &tools)
-			if served != "fast us" || tools != `{"web_search":3}` {
-				t.Errorf("by SQL served as %q, with %q", served, tools)
-			}
-			return err
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestUsageMigrationBack undoes the migration with its own text.
-func TestUsageMigrationBack(t *testing.T) {
+// TestUsageView checks that SQL reads records by the names of the view, also short ones of before.
+func TestUsageView(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		log := quietLog(n)
-		full := fullRecord
+		full, short := fullRecord, record(1)
 		full.At, full.UserID = start, "alice"
+		full.ProviderKey, full.ServedAs, full.ServerTools = "", nil, nil
+		short.ProviderKey, short.ServedAs, short.ServerTools = "operator", []string{"fast", "us"}, map[string]int64{"web_search": 3}
 		log.Add(full)
-		log.Add(record(1))
+		log.Add(short)
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		text, err := fs.ReadFile(schema.Gateway().Migrations, "00003_usage_records."+p.Dialect.String()+".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, down, _ := strings.Cut(string(text), "-- +goose Down\n")
-		// As a migration of its own; the engines read the file with all comments.
-		back := fstest.MapFS{"00001_back." + p.Dialect.String() + ".sql": {Data: []byte("-- +goose Up\n" + down)}}
-		p.register(t, store.Schema{Name: "back", Migrations: back})
-		err = n.db.Read(t.Context(), func(c store.Conn) error {
-			var input, cost, stream int64
-			var attempts string
-			err := c.Row(`SELECT max(input_tokens), max(cost_micro_usd), sum(stream), max(failed_attempts)
-				FROM gateway_usage WHERE user_id = 'alice'`).Scan(&input, &cost, &stream, &attempts)
-			if input != full.InputTokens || cost != full.CostMicroUSD || stream != 1 || !strings.Contains(attempts, `"server_error"`) {
-				t.Errorf("%d %d %d %s", input, cost, stream, attempts)
+		n.sql(t, "INSERT INTO gateway_usage_records (at, user_id, record) VALUES (1, 'alice', '[\"r\",\"k\"]')")
+		err := n.db.Read(t.Context(), func(c store.Conn) error {
+			var records, tokens, stream, status, known, keys int64
+			var model, key, served, tools string
+			err := c.Row(`SELECT count(*), sum(output_tokens), max(stream), min(status), count(cost_micro_usd), max(asked_model), count(nullif(provider_key, '')),
+				max(provider_key), max(served_as), max(server_tools) FROM gateway_usage WHERE user_id = 'alice'`).Scan(
+				&records, &tokens, &stream, &status, &known, &model, &keys, &key, &served, &tools)
+			if records != 3 || tokens != full.OutputTokens+short.OutputTokens || stream != 1 || status != 200 || known != 1 || model != full.AskedModel {
+				t.Errorf("%d records, %d tokens, streamed %d, status %d, %d with a cost, %q", records, tokens, stream, status, known, model)
+			}
+			if keys != 1 || key != "operator" || served != "fast us" || tools != `{"web_search":3}` {
+				t.Errorf("%d records have a provider key, %q, served as %q, with %q", keys, key, served, tools)
 			}
 			return err
 		})
 		if err != nil {
 			t.Error(err)
 		}
+		if got, err := n.Recent(t.Context(), "alice", 0, 10); err != nil || len(got) != 3 || got[0].KeyID != "k" {
+			t.Errorf("%+v, error %v", got, err)
+		}
 	})
-}
-
-// register opens the place with the schema alone.
-func (p place) register(t *testing.T, schema store.Schema) *store.DB {
-	t.Helper()
-	var db *store.DB
-	var err error
-	if p.Dialect == store.Postgres {
-		db, err = store.NewPostgres(store.PostgresOptions{DSN: p.Location}, zap.NewNop())
-	} else {
-		db, err = store.NewSQLite(store.SQLiteOptions{Path: p.Location}, zap.NewNop())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Register(schema); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Open(t, db)
-	return db
 }
 
 func FuzzParsePacked(f *testing.F) {

@@ -18,8 +18,3 @@ func onBoth(t *testing.T, test func(t *testing.T, p place)) {
 	t.Helper()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) { test(t, place{p}) })
 }
-
-func onBothEmpty(t *testing.T, test func(t *testing.T, p place)) {
-	t.Helper()
-	schematest.OnBothEmpty(t, func(t *testing.T, p schematest.Place) { test(t, place{p}) })
-}

@@ -2,7 +2,6 @@ package spending
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
@@ -315,45 +313,5 @@ func TestLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, got, []string{"user-8 9 1", "user-7 8 2"})
-	})
-}
-
-// TestTotalsOfUpgrade: the migration computes the same totals until now from the sums of days as those that are written.
-func TestTotalsOfUpgrade(t *testing.T) {
-	t.Parallel()
-	text, err := fs.ReadFile(schema.Gateway().Migrations, "00030_totals.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	onBoth(t, func(t *testing.T, p place) {
-		n := p.start(t)
-		log := quietLog(n)
-		random := rand.New(rand.NewPCG(3, 4))
-		for range 300 {
-			log.Add(anyRequest(random))
-		}
-		if err := log.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for _, table := range allTotals {
-			rows := func() []string {
-				t.Helper()
-				list, err := read(t.Context(), n.Ledger, schema.Text, "SELECT "+strings.ReplaceAll(table.key, ", ", " || ' ' || ")+" || ' ' || "+
-					strings.Join(sumColumns[:], " || ' ' || ")+" FROM "+table.table+" ORDER BY 1")
-				if err != nil || len(list) == 0 {
-					t.Fatal(list, err)
-				}
-				return list
-			}
-			written := rows()
-			_, after, ok := strings.Cut(string(text), "INSERT INTO "+table.table)
-			fill, _, end := strings.Cut(after, ";")
-			if !ok || !end {
-				t.Fatal("the migration has no such statement")
-			}
-			n.sql(t, "DELETE FROM "+table.table)
-			n.sql(t, "INSERT INTO "+table.table+fill)
-			equal(t, rows(), written)
-		}
 	})
 }

@@ -60,19 +60,6 @@ func OnBoth(t *testing.T, test func(t *testing.T, p Place)) {
 	})
 }
 
-// OnBothEmpty runs a test on an empty database of each engine.
-func OnBothEmpty(t *testing.T, test func(t *testing.T, p Place)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, Place{store.SQLite, filepath.Join(t.TempDir(), "test.db")})
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		test(t, Place{store.Postgres, testenv.Postgres(t).DSN()})
-	})
-}
-
 var (
 	tablesTemplate testenv.PostgresTemplate
 	tablesFile     = sync.OnceValues(func() ([]byte, error) {

@@ -323,7 +323,7 @@ func TestMoveEarlier(t *testing.T) {
 			t.Parallel()
 			up := e2e.NewUpstream(t)
 			first, second := newEarlier(t, from, up), newEarlier(t, to, up)
-			first.load("testdata/upgrade/" + from + ".sql")
+			first.load(newest(t, from))
 			if err := first.db.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -339,9 +339,7 @@ func TestMoveEarlier(t *testing.T) {
 			second.noted = first.noted
 			second.Start()
 			second.serving()
-			second.lookAtBoard()
-			second.lookAtGateway(up)
-			second.lookAtEvents()
+			second.looks(up)
 			second.Stop()
 		})
 	}

@@ -8,6 +8,9 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +28,12 @@ const masterOfUpgrade = "dXBncmFkZS11cGdyYWRlLXVwZ3JhZGUtdXBncmFkZSE="
 // and tokens that the release showed once.
 type earlier struct {
 	*e2e.Node
-	gateway, board, events string // base URLs
-	noted                  map[string]string
-	db                     *sql.DB
+	// Base URLs.
+	gateway, board, events, authserver, administration, cms, answer string
+
+	noted map[string]string
+	db    *sql.DB
+	dsn   string // of PostgreSQL
 }
 
 // newEarlier makes the node of an engine, which does not run yet, on an empty
@@ -35,7 +41,10 @@ type earlier struct {
 func newEarlier(t *testing.T, engine string, up *e2e.Upstream) *earlier {
 	t.Helper()
 	base := func() string { return "http://127.0.0.1:" + e2e.FreePort(t) }
-	e := &earlier{gateway: base(), board: base(), events: base(), noted: make(map[string]string)}
+	e := &earlier{
+		gateway: base(), board: base(), events: base(), authserver: base(), administration: base(), cms: base(), answer: base(),
+		noted: make(map[string]string),
+	}
 	database, dsn := "sqlite data/tollgate.db", ""
 	if engine == "postgres" {
 		database, dsn = "postgres {env.TOLLGATE_DSN}", testenv.Postgres(t).DSN()
@@ -77,7 +86,48 @@ func newEarlier(t *testing.T, engine string, up *e2e.Upstream) *earlier {
 		node_purge_ttl 36500d
 	}
 }
-`, "TOLLGATE_MASTER_KEY="+masterOfUpgrade, "TOLLGATE_DSN="+dsn)
+`+e.authserver+` {
+	tollgate authserver {
+		config authserver.yaml
+	}
+}
+`+e.administration+` {
+	tollgate authserver {
+		config authserver.yaml
+		listener admin
+	}
+}
+`+e.cms+` {
+	tollgate cms {
+		site site
+	}
+}
+`+e.answer+` {
+	tollgate answer {
+		quota 1000 month
+		cache off
+	}
+}
+`, "TOLLGATE_MASTER_KEY="+masterOfUpgrade, "TOLLGATE_DSN="+dsn, "AUTHSERVER_KEY="+strings.Repeat("0123456789abcdef", 4))
+	e.dsn = dsn
+	for file, text := range map[string]string{
+		"authserver.yaml": `
+server: {issuer: 'http://localhost:1'} # which nobody asks
+signing: {key_store: postgres_key}
+data_encryption: {driver: aes_master, aes_master: {key_env: AUTHSERVER_KEY}}
+session: {secret: a secret of the cookies of browsers in these tests}
+resources: [{slug: notes, uri: '` + notes + `', display_name: Notes, scopes: [{name: 'notes:read'}]}]
+`,
+		"site/config.json": `{"auth":"jwt","content":"write","jwtSecret":"` + strings.Repeat("secret", 8) + `"}`,
+	} {
+		err := os.MkdirAll(filepath.Dir(e.Path(file)), 0o700)
+		if err == nil {
+			err = os.WriteFile(e.Path(file), []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	var err error
 	if engine == "postgres" {
 		e.db, err = sql.Open("pgx", dsn+"&default_query_exec_mode=simple_protocol") // several statements at once
@@ -149,10 +199,11 @@ func (e *earlier) counts(engine string) map[string]int {
 	return counts
 }
 
-// serving waits until all three services answer.
+// serving waits until all services answer.
 func (e *earlier) serving() {
 	e.T.Helper()
-	for _, address := range []string{e.gateway + "/health", e.board + "/api/v1/forums", e.events + "/store/status/v1/simple"} {
+	for _, address := range []string{e.gateway + "/health", e.board + "/api/v1/forums", e.events + "/store/status/v1/simple",
+		e.authserver + "/ready", e.cms + "/readyz", e.answer + "/readyz"} {
 		e2e.Eventually(e.T, e2e.StartLimit, address+" answers", func() error {
 			if a := e2e.Get(e.T, e2e.Client, address, ""); a.Status != 200 {
 				return fmt.Errorf("%d %s", a.Status, a.Body)
@@ -162,41 +213,99 @@ func (e *earlier) serving() {
 	}
 }
 
-// TestUpgrade checks that a database that an earlier release has filled keeps every row and works: members can sign in,
-// keys and tokens are valid, secrets open, and threads, usage and reports are there.
+// releases returns the folders of testdata/upgrade, from the oldest release to the newest.
+func releases(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("testdata/upgrade")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			folders = append(folders, "testdata/upgrade/"+entry.Name())
+		}
+	}
+	slices.SortFunc(folders, func(a, b string) int {
+		var numbers [2][3]int
+		for i, folder := range []string{a, b} {
+			n := &numbers[i]
+			if _, err := fmt.Sscanf(path.Base(folder), "%d.%d.%d", &n[0], &n[1], &n[2]); err != nil {
+				t.Fatalf("%s is not named after a release: %v", folder, err)
+			}
+		}
+		return slices.Compare(numbers[0][:], numbers[1][:])
+	})
+	return folders
+}
+
+// newest returns the database of the newest release that has one for an engine.
+func newest(t *testing.T, engine string) (file string) {
+	t.Helper()
+	for _, folder := range releases(t) {
+		dump := folder + "/" + engine + ".sql"
+		if _, err := os.Stat(dump); err == nil {
+			file = dump
+		}
+	}
+	return file
+}
+
+// TestUpgrade checks that a database that each release has filled keeps every row and works with this program: people
+// can sign in, keys and tokens are valid, secrets open, and threads, usage, reports, pages and documents are there and
+// can be changed. With -release it writes the databases of a release instead.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []string{"sqlite", "postgres"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			up := e2e.NewUpstream(t)
-			e := newEarlier(t, engine, up)
-			e.load("testdata/upgrade/" + engine + ".sql")
-			before := e.counts(engine)
-			e.Start()
-			e.serving()
-			after := e.counts(engine)
-			filled := 0
-			for table, n := range before {
-				if n > 0 {
-					filled++
+	for _, folder := range releases(t) {
+		for _, engine := range []string{"sqlite", "postgres"} {
+			t.Run(path.Base(folder)+"/"+engine, func(t *testing.T) {
+				t.Parallel()
+				if *release != "" {
+					t.Skip("the databases of a release are written")
 				}
-				switch left, there := after[table]; {
-				case strings.HasPrefix(strings.TrimPrefix(table, "public."), "schema_") && left >= n: // migrations that came since
-				case table == "board_search_config" && left >= n: // what they have set in the index
-				case !there || left != n:
-					t.Errorf("%s has %d rows of %d", table, left, n)
+				up := e2e.NewUpstream(t)
+				e := newEarlier(t, engine, up)
+				e.load(folder + "/" + engine + ".sql")
+				before := e.counts(engine)
+				e.Start()
+				e.serving()
+				after := e.counts(engine)
+				filled := 0
+				for table, n := range before {
+					if n > 0 {
+						filled++
+					}
+					switch left, there := after[table]; {
+					case strings.HasPrefix(strings.TrimPrefix(table, "public."), "schema_") && left >= n: // migrations that came since
+					case table == "board_search_config" && left >= n: // what they have set in the index
+					case !there || left != n:
+						t.Errorf("%s has %d rows of %d", table, left, n)
+					}
 				}
-			}
-			if filled < 50 {
-				t.Errorf("%d of %d tables had rows", filled, len(before))
-			}
-			e.lookAtBoard()
-			e.lookAtGateway(up)
-			e.lookAtEvents()
-			e.Stop()
-		})
+				if filled < 100 {
+					t.Errorf("%d of %d tables had rows", filled, len(before))
+				}
+				e.looks(up)
+				e.Stop()
+			})
+		}
 	}
+	for _, engine := range []string{"sqlite", "postgres"} {
+		if *release != "" {
+			t.Run(*release+"/"+engine, func(t *testing.T) { writeRelease(t, engine) })
+		}
+	}
+}
+
+// looks checks all services.
+func (e *earlier) looks(up *e2e.Upstream) {
+	e.T.Helper()
+	e.lookAtBoard()
+	e.lookAtGateway(up)
+	e.lookAtEvents()
+	e.lookAtAuthserver()
+	e.lookAtCMS()
+	e.lookAtAnswer()
 }
 
 // sends fails the test if a request gets another status.

@@ -1,0 +1,162 @@
+package operation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
+)
+
+// What the users of the databases of releases have.
+const (
+	password = "correct horse" // of everybody
+	notes    = "https://notes.example.com/"
+	redirect = "http://127.0.0.1:1/back"
+	question = "What was the revenue of Tarnwick Foods in fiscal 2025?"
+)
+
+// json sends a JSON object and returns the answer, which must have a status below 300.
+func (e *earlier) json(method, address, body string, header ...string) gjson.Result {
+	e.T.Helper()
+	a := e2e.Do(e.T, e2e.Client, method, address, "", body, append([]string{"Content-Type", "application/json"}, header...)...)
+	if a.Status >= http.StatusMultipleChoices || a.Err != nil {
+		e.T.Fatalf("%s %s: %d %s %v", method, address, a.Status, a.Body, a.Err)
+	}
+	return gjson.Parse(a.Body)
+}
+
+// tokens asks the authorization server for tokens as the application.
+func (e *earlier) tokens(pairs ...string) gjson.Result {
+	e.T.Helper()
+	form := url.Values{"client_id": {e.noted["client"]}, "client_secret": {e.noted["client_secret"]}}
+	for pair := range slices.Chunk(pairs, 2) {
+		form.Set(pair[0], pair[1])
+	}
+	a := e2e.Do(e.T, e2e.Client, http.MethodPost, e.authserver+"/oauth/token", "", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	if a.Status != http.StatusOK {
+		e.T.Fatalf("tokens: %d %s", a.Status, a.Body)
+	}
+	return gjson.Parse(a.Body)
+}
+
+// approve lets ann sign in and allow the application to read her notes, and returns the code.
+func (e *earlier) approve(verifier string) string {
+	e.T.Helper()
+	sum := sha256.Sum256([]byte(verifier))
+	end := e2e.NewPerson(e.T, "ann@example.com", password, redirect).Approve(e.authserver + "/oauth/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {e.noted["client"]}, "redirect_uri": {redirect}, "scope": {"notes:read"}, "resource": {notes},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode())
+	return end.Query().Get("code")
+}
+
+// fillAuthserver adds a user, an application with a secret and what it got when the user approved it.
+func (e *earlier) fillAuthserver() {
+	e.T.Helper()
+	add := exec.CommandContext(e.T.Context(), e2e.Binary, "authserver", "user", "add", "ann@example.com")
+	add.Dir, add.Env, add.Stdin = e.Dir, e.Env, strings.NewReader(password+"\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		e.T.Fatalf("%v\n%s", err, out)
+	}
+	client := e.json(http.MethodPost, e.administration+"/admin/clients", `{"client_name":"Reader","redirect_uris":["`+redirect+`"],"scope":"notes:read",`+
+		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials"]}`)
+	e.noted["client"], e.noted["client_secret"] = client.Get("client_id").Str, client.Get("client_secret").Str
+	const verifier = "the-verifier-of-the-code-of-the-databases-of-releases"
+	e.noted["refresh"] = e.tokens("grant_type", "authorization_code", "code", e.approve(verifier), "redirect_uri", redirect,
+		"code_verifier", verifier).Get("refresh_token").Str
+	e.noted["kid"] = e.json(http.MethodGet, e.authserver+"/.well-known/jwks.json", "").Get("keys.0.kid").Str
+}
+
+// lookAtAuthserver checks that the application gets tokens with its secret and its refresh token, that the user can sign
+// in, and that the signing key is the same.
+func (e *earlier) lookAtAuthserver() {
+	e.T.Helper()
+	e.has(e.authserver+"/.well-known/jwks.json", "", e.noted["kid"])
+	e.tokens("grant_type", "client_credentials", "scope", "notes:read", "resource", notes)
+	e.tokens("grant_type", "refresh_token", "refresh_token", e.noted["refresh"])
+	const verifier = "the-verifier-of-a-code-after-the-upgrade-which-is-long-enough"
+	e.tokens("grant_type", "authorization_code", "code", e.approve(verifier), "redirect_uri", redirect, "code_verifier", verifier)
+	if clients := e.json(http.MethodGet, e.administration+"/admin/clients", ""); !strings.Contains(clients.Raw, `"Reader"`) {
+		e.T.Errorf("the clients are %s", clients.Raw)
+	}
+}
+
+// content calls the API of the pages as the administrator.
+func (e *earlier) content(method, path, body string) gjson.Result {
+	e.T.Helper()
+	token := e.json(http.MethodPost, e.cms+"/api/auth", `{"username":"ann","password":"`+e.noted["cms_password"]+`"}`).Get("jwt").Str
+	return e.json(method, e.cms+"/api/content/"+path, body, "Authorization", "Bearer "+token)
+}
+
+// fillCMS adds an administrator, pages of which one was changed, and a webhook, whose secret is sealed.
+func (e *earlier) fillCMS() {
+	e.T.Helper()
+	e.noted["cms_password"] = strings.TrimSpace(e.Tool("cms", "install", "--admin", "ann"))
+	home := e.content(http.MethodGet, "path/home", "").Get("id").Raw
+	e.content(http.MethodPatch, "pages/"+home, `{"title":"House"}`)
+	e.content(http.MethodPost, "webhooks", `{"url":"http://127.0.0.1:9/page","topics":["page.changed"]}`)
+}
+
+// lookAtCMS checks that the administrator can sign in, that pages and webhooks are there, and that a page can be changed.
+func (e *earlier) lookAtCMS() {
+	e.T.Helper()
+	home := e.content(http.MethodGet, "path/home", "")
+	if home.Get("title").Str != "House" {
+		e.T.Errorf("the page is %s", home.Raw)
+	}
+	if hooks := e.content(http.MethodGet, "webhooks", ""); !strings.Contains(hooks.Raw, "http://127.0.0.1:9/page") {
+		e.T.Errorf("the webhooks are %s", hooks.Raw)
+	}
+	if changed := e.content(http.MethodPatch, "pages/"+home.Get("id").Raw, `{"title":"Home"}`); changed.Get("title").Str != "Home" {
+		e.T.Errorf("changed is %s", changed.Raw)
+	}
+	if out := e.Tool("keyring", "re-encrypt", "--json"); !strings.Contains(out, `"unreadable": 0`) {
+		e.T.Errorf("sealed values: %s", out)
+	}
+}
+
+// ask asks the question.
+func (e *earlier) ask() gjson.Result {
+	e.T.Helper()
+	return e.json(http.MethodPost, e.answer+"/v1/answer", `{"query":"`+question+`"}`, "X-Api-Key", e.noted["answer_key"])
+}
+
+// fillAnswer adds a few documents, a key and an answer.
+func (e *earlier) fillAnswer() {
+	e.T.Helper()
+	e.Tool("answer", "sample", "shipped")
+	folder := e.Path("shipped", "corpus", "tarnwick")
+	for _, file := range []string{"call-2025.md", "report-2023.md", "report-2024.md", "report-2025.md", "news-2.md"} {
+		if err := os.Remove(filepath.Join(folder, file)); err != nil { // keep the dumps short
+			e.T.Fatal(err)
+		}
+	}
+	prices, err := os.ReadFile(filepath.Join(folder, "prices.csv"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "prices.csv"), bytes.Join(bytes.SplitN(prices, []byte("\n"), 5)[:4], []byte("\n")), 0o600)
+	}
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	e.Tool("answer", "ingest", folder)
+	e.noted["answer_key"] = strings.TrimSpace(e.Tool("answer", "key", "create", "--label", "desk"))
+	e.lookAtAnswer()
+}
+
+// lookAtAnswer checks that the key is valid and that the question is answered from the document.
+func (e *earlier) lookAtAnswer() {
+	e.T.Helper()
+	if a := e.ask(); !a.Get("success").Bool() || !strings.Contains(a.Raw, "1,372.7") {
+		e.T.Errorf("the answer is %s", a.Raw)
+	}
+}
