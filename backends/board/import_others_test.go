@@ -12,14 +12,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// otherForums are dumps of other programs than phpBB. Those of MyBB and XenForo have the same forum.
+// otherForums are dumps of other programs than phpBB. They have the same forum.
 var otherForums = map[string]struct {
 	attachments string
 	passwords   map[string]string // by name
 	lines       []string
 	hidden      []int64 // threads that guests do not see
 	members     string  // what registered members see of the hidden threads
+	unread      string  // what is at a conversation that Ann has not read, if the dump tells that
 }{
+	"discourse": {
+		"uploads",
+		map[string]string{"Ann": "an old password", "Bert": "an older password"},
+		discourseLines,
+		[]int64{21, 22, 23, 26, 28},
+		"26 ",
+		"",
+	},
 	"mybb": {
 		"uploads",
 		map[string]string{"Ann": "an old password", "Bert": "a bcrypt password"},
@@ -30,6 +39,7 @@ var otherForums = map[string]struct {
 		},
 		[]int64{21, 22, 23, 26},
 		"",
+		" unread",
 	},
 	"xenforo": {
 		"attachments",
@@ -40,6 +50,7 @@ var otherForums = map[string]struct {
 		},
 		[]int64{21, 22, 23, 24},
 		"24 ",
+		" unread",
 	},
 }
 
@@ -71,7 +82,7 @@ func TestImportOthers(t *testing.T) {
 				}
 				var list []string
 				for _, p := range data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", hello.ID), "").want(200)) {
-					list = append(list, p.AuthorUsername+": "+p.Message)
+					list = append(list, p.AuthorUsername+": "+strings.ReplaceAll(p.Message, "  \n", "\\\n"))
 				}
 				want := []string{
 					"Ann: Hello **everybody**, 3 \\< 4\\\nsee [this](https://example.com/a)",
@@ -108,7 +119,7 @@ func TestImportOthers(t *testing.T) {
 					}
 				}
 				for name, want := range map[string]string{
-					"Ann":   "A question (Ann, Bert) unread: Ann: secret of <strong>two</strong>, Bert: answer",
+					"Ann":   "A question (Ann, Bert)" + test.unread + ": Ann: secret of <strong>two</strong>, Bert: answer",
 					"Bert":  "A question (Ann, Bert): Ann: secret of <strong>two</strong>, Bert: answer",
 					"alice": "",
 				} {

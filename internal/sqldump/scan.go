@@ -474,13 +474,8 @@ func (s *scanner) rows(table string, list int) error {
 		if err := s.each(&row); err != nil {
 			return err
 		}
-		if n%1000 == 0 {
-			if s.progress != nil {
-				s.progress(s.at)
-			}
-			if err := s.ctx.Err(); err != nil {
-				return err
-			}
+		if err := s.pause(n); err != nil {
+			return err
 		}
 		if err := s.inside(); err != nil {
 			return err
@@ -497,6 +492,17 @@ func (s *scanner) rows(table string, list int) error {
 			return s.rest()
 		}
 	}
+}
+
+// pause reports the progress after each thousandth row, and returns the error of the context if it has ended.
+func (s *scanner) pause(rows int) error {
+	if rows%1000 != 0 {
+		return nil
+	}
+	if s.progress != nil {
+		s.progress(s.at)
+	}
+	return s.ctx.Err()
 }
 
 // row reads a row, which begins with a parenthesis.

@@ -1,6 +1,6 @@
 // Package sqldump reads the rows of a dump of MySQL or MariaDB, such as mysqldump, phpMyAdmin and the backup of a forum
-// write it: statements CREATE TABLE and INSERT. A dump is read as a stream, so it may be larger than memory. All other
-// statements are skipped; nothing of the dump is executed.
+// write it: statements CREATE TABLE and INSERT; and of PostgreSQL, as pg_dump writes it: statements COPY. A dump is read
+// as a stream, so it may be larger than memory. All other statements are skipped; nothing of the dump is executed.
 package sqldump
 
 import (
@@ -37,6 +37,8 @@ type Dump struct {
 	again *bufio.Reader
 	row   Row
 	made  map[string][]string // the columns of tables, from CREATE TABLE
+	copy  bool                // pg_dump has written it
+	line  []byte              // the line that is read, of such a dump
 }
 
 // source is what a dump is read from: a file.
@@ -81,7 +83,7 @@ func Open(path string) (*Dump, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, 6)
+	head := make([]byte, 1024)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.Join(err, file.Close())
@@ -91,7 +93,8 @@ func Open(path string) (*Dump, error) {
 			return nil, errors.Join(ErrCompressed, file.Close())
 		}
 	}
-	return &Dump{file: file, known: make(map[string]int)}, nil
+	isCopy := bytes.Contains(head[:n], []byte(postgresMark))
+	return &Dump{file: file, known: make(map[string]int), copy: isCopy}, nil
 }
 
 // Close closes the file.
@@ -108,7 +111,11 @@ func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func
 	s := &scanner{
 		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, want: want, each: each, ctx: ctx, progress: progress,
 	}
-	err := s.statements()
+	read := s.statements
+	if d.copy {
+		read = s.copies
+	}
+	err := read()
 	d.made = s.tables
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("line %d: the dump ends in the middle of a statement: it is not complete", s.line)
@@ -116,7 +123,8 @@ func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func
 	return err
 }
 
-// Created reports whether Scan has found the CREATE TABLE statement of a table, which may have no rows.
+// Created reports whether Scan has found the CREATE TABLE statement of a table, or its COPY statement. It may have no
+// rows.
 func (d *Dump) Created(table string) bool { return d.made[table] != nil }
 
 // At reads the row at a place that Scan has reported, for example to read the rows of a table in another order. The row
@@ -131,7 +139,11 @@ func (d *Dump) At(p Place) (*Row, error) {
 	s := &scanner{in: d.again, line: 1, dump: d, at: p.Offset}
 	d.row.columns, d.row.Place = d.lists[p.list], p
 	d.row.Table = d.row.columns.table
-	if err := s.row(&d.row); err != nil {
+	read := s.row
+	if d.copy {
+		read = s.copyRow
+	}
+	if err := read(&d.row); err != nil {
 		return nil, fmt.Errorf("the dump has changed at byte %d: %w", p.Offset, err)
 	}
 	d.row.Line = 0
@@ -183,6 +195,9 @@ func (r *Row) Int(column string) int64 {
 	}
 	return n
 }
+
+// Bool reports whether the value of a column is true, or a number other than 0.
+func (r *Row) Bool(column string) bool { return r.Int(column) != 0 || r.Text(column) == "t" }
 
 // constraint reports whether a word begins a part of a CREATE TABLE statement that is no column.
 func constraint(word string) bool {

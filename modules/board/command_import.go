@@ -23,7 +23,8 @@ func importCommand(o *options) *cobra.Command {
 		Use:  "import --from <program> <dump> [--attachments <folder>] [--prefix <text>] [--dry-run]",
 		Args: cobra.ExactArgs(1), Short: "Imports a forum of another program from a dump of its database",
 		Long: `
-Imports a forum of another program from a dump of its MySQL or MariaDB database:
+Imports a forum of another program from a dump of its database (MySQL or MariaDB, and
+for Discourse PostgreSQL):
 members, who sign in with their passwords as before, forums, threads, posts, private
 messages, and with --attachments the files at posts from the folder where the program
 keeps them.

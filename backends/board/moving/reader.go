@@ -69,6 +69,7 @@ type thread struct {
 	id, forum, views, visibility int64
 	title                        string
 	sticky, locked               bool
+	tags                         []string
 }
 
 // newReader returns a reader. prefix is that of the program by default.
@@ -257,7 +258,7 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	}
 	t := &seed.SeedThread{
 		Title: from.title, Sticky: from.sticky, Locked: from.locked, Views: from.views,
-		Moved: &seed.MovedThread{ID: from.id, Forum: from.forum},
+		Moved: &seed.MovedThread{ID: from.id, Forum: from.forum, Tags: from.tags},
 	}
 	var texts []func() string
 	visible := -1

@@ -54,6 +54,7 @@ type MovedForum struct {
 // MovedThread tells where a thread comes from.
 type MovedThread struct {
 	ID, Forum int64
+	Tags      []string
 	// Convert completes the thread before it is checked, for example by converting its texts. Several goroutines call it
 	// for different threads at the same time.
 	Convert func(*SeedThread) error
@@ -64,6 +65,7 @@ type MovedFile struct {
 	ID, Post, Author int64
 	Name, Path       string // Path is where its content is
 	At               kernel.Moment
+	Sum              int64 // by content.SumThere, for old addresses that name it so; 0 for others
 }
 
 // MovedError is an error of something that is imported.

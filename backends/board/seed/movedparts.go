@@ -232,5 +232,12 @@ func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachm
 	if err := attachments.Add(c, f); err != nil {
 		return "", err
 	}
-	return "", content.NoteMoved(c, l.program, content.MovedFile, m.ID, f.ID)
+	if err := content.NoteMoved(c, l.program, content.MovedFile, m.ID, f.ID); err != nil || m.Sum == 0 {
+		return "", err
+	}
+	first, err := content.Moved(c, l.program, content.MovedSum, m.Sum)
+	if err == nil && first == 0 { // a file may be at several posts
+		err = content.NoteMoved(c, l.program, content.MovedSum, m.Sum, f.ID)
+	}
+	return "", err
 }

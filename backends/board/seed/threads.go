@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -327,6 +328,9 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			if p.Moved != 0 {
 				moved.add(sd.program, content.MovedPost, p.Moved, ids[n])
+				if place := content.PlaceThere(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
+					moved.add(sd.program, content.MovedPlace, place, ids[n])
+				}
 			}
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
 			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version,
@@ -346,6 +350,13 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &moved, &words} {
 		if err := rows.insert(c); err != nil {
 			return err
+		}
+	}
+	for i, id := range threads {
+		if t := list[i].Moved; t != nil {
+			if err := tags.Import(c, id, t.Tags); err != nil {
+				return err
+			}
 		}
 	}
 	return counts.write(c)

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -125,6 +126,29 @@ func add(c store.Conn, name string) (id int64, err error) {
 	err = c.Row("INSERT INTO board_tags (name, name_key) VALUES (?, ?) ON CONFLICT (name_key) DO UPDATE"+
 		" SET name_key = excluded.name_key RETURNING id", name, text.Fold(name)).Scan(&id)
 	return id, err
+}
+
+// Import gives a new thread its first tags of another board. It leaves out names that no tag can have here, and what
+// would be too many tags.
+func Import(c store.Conn, thread int64, names []string) error {
+	for _, name := range names[:min(len(names), MaxOfThread)] {
+		name = text.Normal(name)
+		if n := utf8.RuneCountInString(name); n < 1 || n > maxName || !text.IsLine(name) || strings.Contains(name, ",") {
+			continue
+		}
+		id, err := add(c, name)
+		if _, refused := apierror.From(err); refused {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT CAST(? AS BIGINT), id,"+
+			" last_post_at FROM board_threads WHERE id = ? ON CONFLICT DO NOTHING", id, thread); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Set gives a thread these tags instead of those that it has. The actor needs to be allowed to change its title.

@@ -31,6 +31,12 @@ var oldRoutes = []page{
 	{Method: get, Path: "/forums/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
 	{Method: get, Path: "/members/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
 	{Method: get, Path: "/attachments/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
+
+	{Method: get, Path: "/t/{old...}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/c/{old...}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/p/{old...}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/u/{old}", Admit: guests, Serve: (*call).oldMember},
+	{Method: get, Path: "/uploads/{old...}", Admit: guests, Serve: (*call).oldUpload},
 }
 
 // oldName is a parameter of an old address and what it names.
@@ -49,7 +55,8 @@ func oldPage(path, program string, names ...oldName) page {
 	}}
 }
 
-// oldForms are the forms of old addresses that name something in their path, a post after it.
+// oldForms are the forms of old addresses that name something in their path, a post after it. Discourse numbers the
+// posts of each thread.
 var oldForms = []struct {
 	program string
 	form    *regexp.Regexp
@@ -57,12 +64,14 @@ var oldForms = []struct {
 	{"mybb", regexp.MustCompile(`/(thread|forum|user)-(\d{1,18})(?:-post-(\d{1,18})|-page-\d{1,9})?\.html$`)},
 	{"xenforo", regexp.MustCompile(`[/?](threads|forums|members|posts|attachments)/(?:[^/]*\.)?(\d{1,18})/` +
 		`(?:post-(\d{1,18})|page-\d{1,9})?$`)},
+	{"discourse", regexp.MustCompile(`/(t)/(?:[^/]+/)*?(\d{1,18})(?:/(\d{1,18}))?(?:/.*)?$`)},
+	{"discourse", regexp.MustCompile(`/(c|p)/(?:[^/]+/)*?(\d{1,18})()(?:/.*)?$`)},
 }
 
 var oldKinds = map[string]string{
-	"thread": content.MovedThread, "threads": content.MovedThread, "forum": content.MovedForum,
+	"thread": content.MovedThread, "threads": content.MovedThread, "t": content.MovedThread, "forum": content.MovedForum,
 	"forums": content.MovedForum, "user": content.MovedMember, "members": content.MovedMember,
-	"posts": content.MovedPost, "attachments": content.MovedFile,
+	"posts": content.MovedPost, "attachments": content.MovedFile, "c": content.MovedForum, "p": content.MovedPost,
 }
 
 // oldPath answers an address that names something in its path, or, for index.php, in what follows the question mark.
@@ -76,7 +85,11 @@ func (c *call) oldPath() error {
 		if match == nil {
 			continue
 		}
-		found, err := c.lead(f.program, content.MovedPost, match[3])
+		lead := c.lead
+		if f.program == "discourse" {
+			lead = c.numbered(match[2])
+		}
+		found, err := lead(f.program, content.MovedPost, match[3])
 		if !found && err == nil {
 			found, err = c.lead(f.program, oldKinds[match[1]], match[2])
 		}
@@ -93,9 +106,14 @@ func (c *call) lead(program, kind, id string) (found bool, err error) {
 	if err != nil || there < 1 {
 		return false, nil //nolint:nilerr // it names nothing
 	}
+	return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.Moved(r, program, kind, there) })
+}
+
+// leadTo redirects to what find finds, by its id here. found is false if that is 0.
+func (c *call) leadTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
 	var here int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {
-		here, err = content.Moved(r, program, kind, there)
+		here, err = find(r)
 		return err
 	})
 	if err != nil || here == 0 {

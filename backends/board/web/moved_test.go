@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/web"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -21,11 +22,12 @@ func TestOldAddresses(t *testing.T) {
 			"thread": {open, staff}, "post": {post, s.post("common secretheld post")}, "forum": {s.forum("public"), s.forum("staff")}, "member": {s.user("bob")},
 		} {
 			for i, id := range ids {
-				for _, program := range []string{"phpbb", "mybb", "xenforo"} {
+				for _, program := range []string{"phpbb", "mybb", "xenforo", "discourse"} {
 					s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('%s', '%s', %d, %d)", program, kind, 70+i, id))
 				}
 			}
 		}
+		s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('discourse', 'place', %d, %d)", content.PlaceThere(70, 7), post))
 		guest, mod, ada := s.guest(), s.as("mod"), s.as("ada")
 		for _, test := range []struct {
 			browser *browser
@@ -73,6 +75,24 @@ func TestOldAddresses(t *testing.T) {
 			{guest, "/index.php?threads/title.71/", ""},
 			{guest, "/index.php", ""},
 			{guest, "/attachments/a-jpg.70/", ""},
+			{guest, "/t/open-thread/70", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/t/70", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/t/open-thread/70/1", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/t/-/70/7", "/posts/" + itoa(post)},
+			{guest, "/t/70/7?page=2", "/posts/" + itoa(post)},
+			{guest, "/t/open-thread/70/12345", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/p/70", "/posts/" + itoa(post)},
+			{guest, "/c/public/70", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{guest, "/c/parent/public/70/l/latest", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{mod, "/u/Bob", "/members/" + itoa(s.user("bob"))},
+			{guest, "/t/secretstaff-thread/71", ""},
+			{guest, "/t/secretstaff-thread/71/2", ""},
+			{guest, "/t/open-thread", ""},
+			{guest, "/c/staff/71", ""},
+			{guest, "/p/71", ""},
+			{guest, "/u/nobody", ""},
+			{guest, "/u/%ff%00", ""},
+			{guest, "/uploads/default/original/1X/2732f12a8f18d27cf0fa78ef41091bfa1ccec9ce.png", ""},
 			{ada, "/viewtopic.php?t=71", "/threads/" + itoa(staff) + "-secretstaff-thread"},
 		} {
 			test.browser.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

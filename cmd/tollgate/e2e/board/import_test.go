@@ -67,7 +67,9 @@ func TestBoardImportOthers(t *testing.T) {
 	for program, test := range map[string]struct {
 		files, password, thread, hidden, post string
 	}{
-		"mybb":    {"uploads", "an old password", "/showthread.php?tid=20", "/thread-21.html", "/showthread.php?tid=20&pid=12"},
+		"mybb":      {"uploads", "an old password", "/showthread.php?tid=20", "/thread-21.html", "/showthread.php?tid=20&pid=12"},
+		"discourse": {"uploads", "an old password", "/t/hello-world/20", "/t/internal/21", "/t/hello-world/20/4"},
+
 		"xenforo": {"attachments", "an older password", "/threads/hello.20/", "/threads/internal.21/", "/posts/12/"},
 	} {
 		t.Run(program, func(t *testing.T) {

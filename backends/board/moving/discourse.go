@@ -1,0 +1,357 @@
+package moving
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/password"
+	"github.com/tollgate-gateway/tollgate/internal/sqldump"
+)
+
+// Values of columns of Discourse.
+const (
+	discourseEverybody = 0  // group_id
+	discourseMembers   = 10 // all who have an account
+
+	discourseFull  = 1 // permission_type
+	discourseReply = 2
+
+	discourseRegular = 1 // post_type
+	discourseMarked  = 2 // by a moderator
+)
+
+// discourse is a dump of Discourse that is read.
+type discourse struct {
+	*reader
+
+	settings      map[string]bool
+	mails, hashes map[int64]string  // by user
+	restricted    map[int64]bool    // categories
+	permissions   map[int64]int64   // of members, by category; the lowest means the most
+	private       map[int64]string  // the titles of private topics; one that is left out has none
+	people        map[int64][]int64 // by private topic
+	uploads       map[int64]seed.MovedFile
+	tags          map[int64]string
+	topicTags     map[int64][]int64
+	tagGroups     map[int64][]int64 // by tag
+	open          map[int64]bool    // of groups of tags that not all may use: everybody sees them
+	others        int64             // posts that are left out
+}
+
+// readDiscourse reads a dump of Discourse.
+func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, error) {
+	b := &discourse{
+		newReader(o, report, ""), make(map[string]bool), make(map[int64]string), make(map[int64]string),
+		make(map[int64]bool), make(map[int64]int64), make(map[int64]string), make(map[int64][]int64),
+		make(map[int64]seed.MovedFile), make(map[int64]string), make(map[int64][]int64), make(map[int64][]int64),
+		make(map[int64]bool), 0,
+	}
+	return b.read(ctx, program{
+		tables: map[string]func(*sqldump.Row) error{
+			"site_settings": b.setting, "users": b.user, "user_emails": b.mail,
+			"user_passwords": put(b.hashes, "user_id", discourseHash), "categories": b.category,
+			"category_groups": b.permission, "topics": b.topic, "posts": b.row, "polls": b.poll,
+			"topic_allowed_users": collect(b.people, "topic_id", "user_id"),
+			"tags":                put(b.tags, "id", func(r *sqldump.Row) string { return r.Text("name") }),
+			"topic_tags":          collect(b.topicTags, "topic_id", "tag_id"), "tag_group_permissions": b.tagGroup,
+			"tag_group_memberships": collect(b.tagGroups, "tag_id", "tag_group_id"), "uploads": put(b.uploads, "id", b.upload),
+			"upload_references": b.reference, "post_uploads": b.reference,
+		},
+		forumTable: "categories", threadTable: "topics", rights: b.access, post: b.textOf,
+		message: func(r *sqldump.Row) string { return discourseMarkdown(r.Text("raw"), nil) },
+	}, b.finish)
+}
+
+// put returns a function that maps a column to the value of its row.
+func put[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
+	return func(r *sqldump.Row) error {
+		into[r.Int(key)] = value(r)
+		return nil
+	}
+}
+
+// collect returns a function that adds the values of a column to the list of another column's value.
+func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) error {
+	return func(r *sqldump.Row) error {
+		id := r.Int(key)
+		into[id] = append(into[id], r.Int(value))
+		return nil
+	}
+}
+
+// stamp returns a column with a time in UTC; the zero time stands for none.
+func stamp(r *sqldump.Row, column string) time.Time {
+	at, err := time.Parse(time.DateTime, r.Text(column))
+	if err != nil || at.Year() < 1970 {
+		return time.Time{}
+	}
+	return at
+}
+
+// stampOf returns a column with a time as a Moment; 0 is none.
+func stampOf(r *sqldump.Row, column string) kernel.Moment {
+	return kernel.Moment(max(0, stamp(r, column).UnixMicro()))
+}
+
+func (b *discourse) setting(r *sqldump.Row) error {
+	b.settings[r.Text("name")] = r.Text("value") == "t"
+	return nil
+}
+
+func (b *discourse) user(r *sqldump.Row) error {
+	m := seed.MovedMember{ID: r.Int("id"), LastActive: stampOf(r, "last_seen_at")}
+	m.Name, m.JoinedAt = r.Text("username"), stamp(r, "created_at")
+	b.names[m.ID] = m.Name
+	if m.ID <= 0 { // the program itself
+		return nil
+	}
+	if !r.Bool("active") || r.Bool("staged") {
+		b.leftOut(&seed.MovedError{
+			Kind: content.MovedMember, ID: m.ID, Name: m.Name, Err: errors.New("the account was never activated"),
+		})
+		return nil
+	}
+	if !r.Bool("approved") {
+		m.State = "awaiting"
+	}
+	m.Hash = discourseHash(r)
+	if till := stamp(r, "suspended_till"); !till.IsZero() {
+		b.ban(m.ID, till.Unix())
+	}
+	b.member(m, false, r.Int("uploaded_avatar_id") != 0)
+	return nil
+}
+
+func (b *discourse) mail(r *sqldump.Row) error {
+	if r.Bool("primary") {
+		b.mails[r.Int("user_id")] = r.Text("email")
+	}
+	return nil
+}
+
+// discourseHash returns the stored form of a password, or what is stored there if nothing is known of its form.
+func discourseHash(r *sqldump.Row) string {
+	digits, rounds := r.Text("password_hash"), 0
+	sum, err := hex.DecodeString(digits)
+	algorithm := cmp.Or(r.Text("password_algorithm"), "$pbkdf2-sha256$i=64000,l=32$") // which it once was for all
+	if _, e := fmt.Sscanf(algorithm, "$pbkdf2-sha256$i=%d,l=32$", &rounds); err != nil || e != nil || len(sum) == 0 {
+		return digits
+	}
+	return password.PBKDF2("sha256", rounds, []byte(cmp.Or(r.Text("password_salt"), r.Text("salt"))), sum)
+}
+
+func (b *discourse) category(r *sqldump.Row) error {
+	f := forum{order: r.Int("position")}
+	f.ID, f.Parent, f.Type = r.Int("id"), r.Int("parent_category_id"), "forum"
+	f.Title = cmp.Or(seed.MovedLine(r.Text("name"), 100), fmt.Sprintf("Category %d", f.ID))
+	f.Description = seed.MovedLine(withoutHTML(r.Text("description")), 500)
+	if b.restricted[f.ID] = r.Bool("read_restricted"); b.restricted[f.ID] {
+		b.changed(&seed.MovedError{
+			Kind: content.MovedForum, ID: f.ID, Name: f.Title,
+			Err: errors.New("only some groups may read it; it is hidden from guests, and from members unless all may read it"),
+		})
+	}
+	b.forums = append(b.forums, f)
+	return nil
+}
+
+func (b *discourse) permission(r *sqldump.Row) error {
+	id, group, may := r.Int("category_id"), r.Int("group_id"), r.Int("permission_type")
+	best := b.permissions[id]
+	if (group == discourseEverybody || group == discourseMembers) && (best == 0 || may < best) {
+		b.permissions[id] = may
+	}
+	return nil
+}
+
+// access returns what guests or members may do in a category.
+func (b *discourse) access(f *seed.MovedForum, group string) access {
+	if group == "guest" {
+		return access{view: !b.restricted[f.ID] && !b.settings["login_required"]}
+	}
+	may := b.permissions[f.ID]
+	if may == 0 && !b.restricted[f.ID] {
+		may = discourseFull
+	}
+	return access{may != 0, may == discourseFull, may == discourseFull || may == discourseReply}
+}
+
+func (b *discourse) topic(r *sqldump.Row) error {
+	deleted := r.Text("deleted_at") != ""
+	t := thread{
+		id: r.Int("id"), forum: r.Int("category_id"), views: r.Int("views"), title: r.Text("title"),
+		sticky: r.Text("pinned_at") != "", locked: r.Bool("closed") || r.Bool("archived"),
+	}
+	switch kind := r.Text("archetype"); {
+	case kind == "private_message":
+		if b.private[t.id] = t.title; deleted || r.Int("user_id") <= 0 { // the program itself has begun it
+			b.private[t.id] = ""
+		}
+		return nil
+	case deleted:
+		t.visibility = rights.Deleted
+	case r.Has("visible") && !r.Bool("visible"):
+		t.visibility = rights.Unapproved
+		b.changed(&seed.MovedError{
+			Kind: content.MovedThread, ID: t.id, Name: t.title, Err: errors.New("it was not listed; it waits for approval"),
+		})
+	}
+	b.threads = append(b.threads, t)
+	return nil
+}
+
+// row reads where a post is. Which posts are private is known only at the end of the dump.
+func (b *discourse) row(r *sqldump.Row) error {
+	if kind := r.Int("post_type"); kind != discourseRegular && kind != discourseMarked {
+		b.others++
+		return nil
+	}
+	b.posts = append(b.posts, ref{r.Int("topic_id"), r.Int("id"), r.Int("post_number"), r.Place})
+	return nil
+}
+
+func (b *discourse) poll(*sqldump.Row) error {
+	b.polls++
+	return nil
+}
+
+func (b *discourse) tagGroup(r *sqldump.Row) error {
+	id := r.Int("tag_group_id")
+	b.open[id] = b.open[id] || r.Int("group_id") == discourseEverybody
+	return nil
+}
+
+func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
+	_, path, local := strings.Cut(r.Text("url"), "/uploads/")
+	if !local { // it is in a storage service
+		path = r.Text("url")
+	}
+	return seed.MovedFile{
+		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: stampOf(r, "created_at"),
+		Sum: content.SumThere(r.Text("sha1"), false),
+	}
+}
+
+// reference reads that a post has an upload. Earlier versions have another table for that, whose ids become negative.
+func (b *discourse) reference(r *sqldump.Row) error {
+	f := seed.MovedFile{ID: r.Int("id"), Post: r.Int("target_id"), Author: r.Int("upload_id")}
+	if r.Has("post_id") {
+		f.ID, f.Post = -f.ID, r.Int("post_id")
+	}
+	if r.Has("post_id") || r.Text("target_type") == "Post" {
+		b.files = append(b.files, f)
+	}
+	return nil
+}
+
+func (b *discourse) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
+	id := r.Int("id")
+	p := seed.SeedPost{
+		Moved: id, MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("post_number"), At: stamp(r, "created_at"),
+		Visibility: rights.VisibilityNames[discourseVisibility(r)], EditReason: seed.MovedLine(r.Text("edit_reason"), 200),
+	}
+	p.Guest = guestName(b.names[p.MovedAuthor])
+	if r.Int("version") > 1 {
+		b.edited(&p, stamp(r, "last_version_at"), r.Int("last_editor_id"))
+	}
+	var files []seed.MovedFile
+	for _, i := range b.byPost[id] {
+		if b.options.Attachments != "" {
+			files = append(files, b.files[i])
+		}
+	}
+	raw := r.Text("raw")
+	return p, func() string { return discourseMarkdown(raw, files) }
+}
+
+// discourseVisibility returns the visibility of a post.
+func discourseVisibility(r *sqldump.Row) int64 {
+	switch {
+	case r.Text("deleted_at") != "" || r.Bool("user_deleted"):
+		return rights.Deleted
+	case r.Bool("hidden"):
+		return rights.Unapproved
+	default:
+		return rights.Visible
+	}
+}
+
+// finish puts together what is in several tables.
+func (b *discourse) finish() {
+	for i := range b.users {
+		m := &b.users[i]
+		m.Email, m.Hash = b.mails[m.ID], cmp.Or(b.hashes[m.ID], m.Hash)
+		if !b.settings["must_approve_users"] {
+			m.State = ""
+		}
+	}
+	b.finishFiles(b.finishMessages())
+	for i := range b.threads {
+		t := &b.threads[i]
+		for _, tag := range b.topicTags[t.id] {
+			closed := func(group int64) bool { open, known := b.open[group]; return known && !open }
+			if !slices.ContainsFunc(b.tagGroups[tag], closed) {
+				t.tags = append(t.tags, b.tags[tag])
+			}
+		}
+	}
+	b.without("posts of other kinds", b.others, "they tell what was done, or are for the staff alone")
+}
+
+// finishMessages takes the private messages out of the posts, and returns which posts they are.
+func (b *discourse) finishMessages() map[int64]bool {
+	private := make(map[int64]bool)
+	b.posts = slices.DeleteFunc(b.posts, func(post ref) bool {
+		title, is := b.private[post.thread]
+		if !is {
+			return false
+		}
+		private[post.post] = true
+		r, err := b.At(post.place)
+		if title == "" || err != nil || discourseVisibility(r) != rights.Visible {
+			return true
+		}
+		post.at = stamp(r, "created_at").Unix()
+		b.messages.add(message{ref: post, author: r.Int("user_id"), title: title})
+		for _, user := range b.people[post.thread] {
+			b.messages.has(post.post, user, false)
+		}
+		return true
+	})
+	return private
+}
+
+// finishFiles completes the files at posts by the uploads. The names of files at a post differ.
+func (b *discourse) finishFiles(private map[int64]bool) {
+	type key struct {
+		post, upload int64
+		name         string
+	}
+	known := make(map[key]bool)
+	uses := b.files
+	b.files = nil
+	for _, f := range uses {
+		upload, found := b.uploads[f.Author]
+		same := key{post: f.Post, upload: f.Author}
+		if !found || private[f.Post] || known[same] {
+			continue
+		}
+		named := key{post: f.Post, name: upload.Name}
+		if known[named] {
+			upload.Name = fmt.Sprintf("%d-%s", f.Author, upload.Name)
+		}
+		known[same], known[named] = true, true
+		upload.ID, upload.Post = f.ID, f.Post
+		b.files = append(b.files, upload)
+	}
+}

@@ -1,0 +1,50 @@
+package web
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/pages"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// numbered returns a function like lead for posts that an address names by their number in a thread.
+func (c *call) numbered(thread string) func(program, kind, number string) (found bool, err error) {
+	return func(program, kind, number string) (bool, error) {
+		in, _ := strconv.ParseInt(thread, 10, 64)
+		n, _ := strconv.ParseInt(number, 10, 64)
+		if n <= 1 { // the address is that of the thread
+			return false, nil
+		}
+		return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.MovedAt(r, program, in, n) })
+	}
+}
+
+// oldMember answers the address of a member in Discourse.
+func (c *call) oldMember() error {
+	name := text.Fold(strings.ToValidUTF8(c.R.PathValue("old"), "\uFFFD"))
+	return orNotFound(c.leadTo(content.MovedMember, func(r store.Conn) (id int64, err error) {
+		return id, kernel.OrNone(r.Row("SELECT id FROM board_users WHERE username_key = ?", name).Scan(&id))
+	}))
+}
+
+// oldUpload answers the address of a file in Discourse, which has its sum in its name.
+func (c *call) oldUpload() error {
+	old := c.R.PathValue("old")
+	sum := content.SumThere(path.Base(old), strings.HasPrefix(old, "short-url/"))
+	return orNotFound(c.leadTo(content.MovedFile, func(r store.Conn) (int64, error) {
+		return content.Moved(r, "discourse", content.MovedSum, sum)
+	}))
+}
+
+// orNotFound returns an error if an old address leads nowhere.
+func orNotFound(found bool, err error) error {
+	if !found && err == nil {
+		err = pages.NotFound()
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package sqldump
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+)
+
+// pg_dump writes the rows of a table as lines below a statement COPY … FROM stdin, up to a line with a backslash and a
+// period. The values of a row have tabs between them. Nothing else in such a dump is needed: it is read by lines.
+
+// postgresMark is in the first lines of a dump that pg_dump has written.
+const postgresMark = "-- PostgreSQL database dump"
+
+// copies reads the rows of all COPY statements.
+func (s *scanner) copies() error {
+	s.tables = make(map[string][]string)
+	for {
+		line, err := s.textLine()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		head, isCopy := bytes.CutPrefix(line, []byte("COPY "))
+		if isCopy && bytes.HasSuffix(head, []byte(" FROM stdin;")) {
+			if err := s.copied(string(head)); err != nil {
+				return err
+			}
+		}
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// copied reads the rows below a COPY statement.
+func (s *scanner) copied(head string) error {
+	from := &scanner{in: bufio.NewReader(strings.NewReader(head)), line: s.line}
+	table, err := from.table()
+	if err != nil {
+		return err
+	}
+	from.skip(1) // a space; names skips a parenthesis
+	names, err := from.names()
+	if err != nil {
+		return err
+	}
+	list, err := s.dump.list(table, names)
+	if err != nil {
+		return s.fault("%w", err)
+	}
+	s.tables[table] = names
+	wanted := s.want(table)
+	row := Row{Table: table, columns: s.dump.lists[list]}
+	for n := 1; ; n++ {
+		row.Line, row.Place = s.line, Place{Offset: s.at, list: int32(list)} //nolint:gosec // at most maxLists
+		line, err := s.textLine()
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil || string(line) == `\.` {
+			return err
+		}
+		if wanted {
+			if err := s.split(&row, line); err != nil {
+				return err
+			}
+			if err := s.each(&row); err != nil {
+				return err
+			}
+		}
+		if err := s.pause(n); err != nil {
+			return err
+		}
+	}
+}
+
+// copyRow consumes a line and reads a row from it.
+func (s *scanner) copyRow(row *Row) error {
+	line, err := s.textLine()
+	if err != nil {
+		return err
+	}
+	return s.split(row, line)
+}
+
+// split reads the values of a row from its line.
+func (s *scanner) split(row *Row, line []byte) error {
+	row.cells, row.text = row.cells[:0], row.text[:0]
+	for more := true; more && len(row.cells) <= row.columns.count; {
+		var value []byte
+		value, line, more = bytes.Cut(line, []byte{'\t'})
+		c := cell{from: len(row.text), null: string(value) == `\N`}
+		for escaped := !c.null; escaped; {
+			var plain []byte
+			plain, value, escaped = bytes.Cut(value, []byte{'\\'})
+			row.text = append(row.text, plain...)
+			if escaped && len(value) > 0 {
+				b := value[0]
+				if i := strings.IndexByte("bfnrtv", b); i >= 0 {
+					b = "\b\f\n\r\t\v"[i]
+				}
+				row.text, value = append(row.text, b), value[1:]
+			}
+		}
+		c.to = len(row.text)
+		row.cells = append(row.cells, c)
+	}
+	if len(row.cells) != row.columns.count {
+		return s.fault("a row of %s has not as many values as there are columns, %d", row.Table, row.columns.count)
+	}
+	return nil
+}
+
+// textLine consumes a line and returns it without its end. It is valid until the next line is read. At the end of the
+// dump it returns io.EOF.
+func (s *scanner) textLine() ([]byte, error) {
+	line := s.dump.line[:0]
+	for {
+		part, err := s.in.ReadSlice('\n')
+		s.at += int64(len(part))
+		line = append(line, part...)
+		s.dump.line = line
+		switch {
+		case len(line) > maxRow:
+			return nil, s.fault("a line has more than %d bytes", maxRow)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
+			return nil, err
+		}
+		s.line++
+		return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), nil
+	}
+}
