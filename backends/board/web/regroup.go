@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/backends/board/web/administration"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -152,7 +153,7 @@ func (c *call) moderatedForums(chosen int64, none string) (forums pages.Select, 
 	}
 	for _, f := range list {
 		if f.Type == "forum" && moderated[f.ID] {
-			forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == chosen)
+			forums.Add(itoa(f.ID), administration.Indented(f.Title, f.Depth), f.ID == chosen)
 		}
 	}
 	return forums, err
