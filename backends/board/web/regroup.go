@@ -125,7 +125,8 @@ func (c *call) find() error {
 	return c.ShowForm(err, "find", c.T("Find posts"), page)
 }
 
-// day returns the beginning of a day in the zone of the user, or of one some days later, and 0 for an empty text.
+// day returns when the day that a parameter names begins in the time zone of the user, or the day that is the given
+// number of days later. It returns 0 if the parameter is empty.
 func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	if text == "" {
 		return 0, nil
