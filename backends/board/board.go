@@ -2,7 +2,8 @@
 // rules, served as a JSON API and as web pages. This package connects the packages below it, each of which may use
 // those that come before it in this list: kernel (used by all), rights, attachments, content (the rows of forums,
 // threads and posts), following, reactions, search, posts, conversations, drafts, accounts, mails, admin, seed
-// (fixtures), api, web and jobs. wire.go constructs them and passes each one what it needs from the others.
+// (fixtures), api, web/administration, web and jobs. wire.go constructs them and passes each one what it needs from the
+// others.
 package board
 
 import (

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"

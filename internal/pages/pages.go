@@ -102,6 +102,19 @@ type Page[C any] struct {
 	Keeps []string
 }
 
+// Within returns the pages of a part of a site as pages of the site, which admit admits to. part returns the call for
+// which the part serves a call of the site.
+func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Page[C] {
+	pages := make([]Page[C], len(list))
+	for i, p := range list {
+		pages[i] = Page[C]{
+			Method: p.Method, Path: p.Path, Admit: admit, Serve: func(c C) error { return p.Serve(part(c)) },
+			Public: p.Public, NoToken: p.NoToken, Secret: p.Secret, Upload: p.Upload, Keeps: p.Keeps,
+		}
+	}
+	return pages
+}
+
 // Options holds the settings of a site.
 type Options[C any] struct {
 	Look  *Look

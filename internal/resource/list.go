@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -289,4 +290,18 @@ func (l *List[C, R]) download(c C) error {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
+}
+
+// Before reads a page of a list that continues before an id. In read, 0 stands for the beginning of the list and
+// for its end.
+func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
+	before, err := strconv.ParseInt(q.After, 10, 64)
+	if err != nil && q.After != "" {
+		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is not a place in the list.")
+	}
+	list, next, err := read(before)
+	if err != nil || next == 0 {
+		return list, "", err
+	}
+	return list, strconv.FormatInt(next, 10), nil
 }

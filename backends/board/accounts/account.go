@@ -47,11 +47,9 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	}
 	var lookups []string
 	err := s.Write(ctx, func(c store.Conn) (err error) {
-		if lookups, err = store.List(c, func(r store.Row) (lookup string, err error) {
-			err = r.Scan(&lookup)
-			return lookup, err
-		},
-			"SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL LIMIT 1000", a.ID()); err != nil {
+		lookups, err = store.Column[string](c, "SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL"+
+			" LIMIT 1000", a.ID())
+		if err != nil {
 			return err
 		}
 		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?",
@@ -179,9 +177,8 @@ func (s *Service) IssueOwnToken(
 
 // RevokeOwnToken revokes a token of the actor.
 func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64) error {
-	var lookup string
-	err := s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ?"+
+	lookup, err := kernel.Value(ctx, s.Read, func(c store.Conn) (lookup string, err error) {
+		return lookup, kernel.OrNotFound(c.Row("SELECT lookup FROM board_api_tokens WHERE id = ? AND user_id = ?"+
 			" AND revoked_at IS NULL", id, a.ID()).Scan(&lookup))
 	})
 	if err != nil {

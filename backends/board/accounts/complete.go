@@ -30,10 +30,8 @@ func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning strin
 	if utf8.RuneCountInString(key) < minCompleted || len(beginning) > maxNameBytes {
 		return nil, nil
 	}
-	var wait time.Duration
-	err = s.Write(ctx, func(c store.Conn) (err error) {
-		wait, err = completions.Of(kernel.Itoa(a.ID())).Try(c, s.Now())
-		return err
+	wait, err := kernel.Value(ctx, s.Write, func(c store.Conn) (time.Duration, error) {
+		return completions.Of(kernel.Itoa(a.ID())).Try(c, s.Now())
 	})
 	if err == nil && wait > 0 {
 		err = kernel.Flooded(wait)

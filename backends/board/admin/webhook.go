@@ -117,11 +117,6 @@ func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, lim
 	})
 }
 
-// Deliver sends the deliveries that are due, and returns how many.
-func (s *Service) Deliver(ctx context.Context, sender *webhook.Sender) (int, error) {
-	return s.Hooks.Deliver(ctx, sender)
-}
-
 // host returns the host of an address, which may be logged. The rest of the address may contain a secret.
 func host(address string) string {
 	u, err := url.Parse(address)

@@ -135,6 +135,34 @@ func with(handle handler) func(c *rest.Call) (any, error) {
 	}
 }
 
+// withID works like with for a route without a body, whose path has an id of the given name.
+func withID(
+	name string, handle func(c *rest.Call, a *rights.Actor, id int64) (any, error),
+) func(c *rest.Call) (any, error) {
+	return with(func(c *rest.Call, a *rights.Actor) (any, error) {
+		in := noBody(c)
+		id := in.id(name)
+		if err := in.finish(); err != nil {
+			return nil, err
+		}
+		return handle(c, a, id)
+	})
+}
+
+// withPost works like with for a route without a body, whose path has the ids of a thread and of a post in it.
+func withPost(
+	handle func(c *rest.Call, a *rights.Actor, thread, post int64) (any, error),
+) func(c *rest.Call) (any, error) {
+	return with(func(c *rest.Call, a *rights.Actor) (any, error) {
+		in := noBody(c)
+		thread, post := in.post()
+		if err := in.finish(); err != nil {
+			return nil, err
+		}
+		return handle(c, a, thread, post)
+	})
+}
+
 func (s *service) locate(c *rest.Call, path string) {
 	c.W.Header().Set("Location", s.kernel.Options.BaseURL+kernel.Mount+path)
 }

@@ -32,12 +32,7 @@ func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	}
 }
 
-func (s *service) getAttachments(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	thread, post := in.post()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) getAttachments(c *rest.Call, a *rights.Actor, thread, post int64) (any, error) {
 	list, err := s.Posts.Attachments(c.R.Context(), a, thread, post)
 	views := make([]AttachmentInfo, 0, len(list))
 	for i := range list {
@@ -46,12 +41,7 @@ func (s *service) getAttachments(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{views}, err
 }
 
-func (s *service) postAttachment(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	thread, post := in.post()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) postAttachment(c *rest.Call, a *rights.Actor, thread, post int64) (any, error) {
 	if limit := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > limit {
 		return nil, attachments.TooLarge(limit >> 10)
 	}
@@ -74,12 +64,7 @@ func (s *service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	return nil, s.Posts.Detach(c.R.Context(), a, thread, post, id)
 }
 
-func (s *service) getAttachment(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("attachmentId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) getAttachment(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	f, err := s.Posts.Attachment(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err

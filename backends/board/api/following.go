@@ -27,12 +27,7 @@ func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Following.Subscribe(c.R.Context(), a, id, mode)
 }
 
-func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("threadId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Following.Unsubscribe(c.R.Context(), a, id)
 }
 

@@ -101,18 +101,8 @@ func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Created{done.Thread, done.Post, done.Slug, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
-// thread returns the thread that the path names.
-func (s *service) thread(c *rest.Call, a *rights.Actor) (content.ThreadInfo, error) {
-	in := noBody(c)
-	id := in.id("threadId")
-	if err := in.finish(); err != nil {
-		return content.ThreadInfo{}, err
-	}
-	return s.Posts.Thread(c.R.Context(), a, id)
-}
-
-func (s *service) getThread(c *rest.Call, a *rights.Actor) (any, error) {
-	view, err := s.thread(c, a)
+func (s *service) getThread(c *rest.Call, a *rights.Actor, id int64) (any, error) {
+	view, err := s.Posts.Thread(c.R.Context(), a, id)
 	if err == nil {
 		s.Posts.CountView(view.ID)
 	}
@@ -193,12 +183,7 @@ func orZero[T any](value *T) (zero T) {
 	return *value
 }
 
-func (s *service) getPost(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	thread, id := in.post()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) getPost(c *rest.Call, a *rights.Actor, thread, id int64) (any, error) {
 	view, err := s.Posts.PostInfo(c.R.Context(), a, thread, id)
 	if err == nil {
 		c.Tell(view.Tag())
@@ -215,12 +200,7 @@ type RevisionInfo struct {
 	Reason           *string       `json:"reason"`
 }
 
-func (s *service) getRevisions(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	thread, id := in.post()
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) getRevisions(c *rest.Call, a *rights.Actor, thread, id int64) (any, error) {
 	list, err := s.Posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.MaxPage)
 	return envelope{each(list, viewRevision)}, err
 }
@@ -264,7 +244,7 @@ func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	if err := s.Posts.Change(c.R.Context(), a, id, change); err != nil {
 		return nil, err
 	}
-	view, err := s.thread(c, a)
+	view, err := s.Posts.Thread(c.R.Context(), a, id)
 	return envelope{view}, err
 }
 
@@ -304,12 +284,7 @@ func Member(u *rights.User) MemberInfo {
 	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, u.JoinedAt}
 }
 
-func (s *service) getMember(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("userId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) getMember(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	u, err := s.Accounts.Profile(c.R.Context(), a, id)
 	if err != nil {
 		return nil, err

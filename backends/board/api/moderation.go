@@ -68,12 +68,7 @@ func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any,
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }
 
-func (s *service) restore(c *rest.Call, a *rights.Actor) (any, error) {
-	in := noBody(c)
-	id := in.id("postId")
-	if err := in.finish(); err != nil {
-		return nil, err
-	}
+func (s *service) restore(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	done, err := s.Posts.Restore(c.R.Context(), a, id)
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }

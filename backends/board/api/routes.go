@@ -69,7 +69,7 @@ func (s *service) routes() []rest.Route {
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsRead, Guest: true,
-			Serve: with(s.getThread), Answer: "ThreadAnswer",
+			Serve: withID("threadId", s.getThread), Answer: "ThreadAnswer",
 			Summary: "Read a thread",
 		}},
 		{1, rest.Route{
@@ -96,12 +96,12 @@ func (s *service) routes() []rest.Route {
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsRead, Guest: true,
-			Serve: with(s.getPost), Answer: "PostAnswer", Versioned: true,
+			Serve: withPost(s.getPost), Answer: "PostAnswer", Versioned: true,
 			Summary: "Read a post",
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/revisions", Tag: tagPosts, Scope: postsRead,
-			Serve: with(s.getRevisions), Answer: "RevisionList",
+			Serve: withPost(s.getRevisions), Answer: "RevisionList",
 			Summary: "List the former texts of a post", Description: "Oldest first; the newest 100 of more.",
 		}},
 		{5, rest.Route{
@@ -121,7 +121,7 @@ func (s *service) routes() []rest.Route {
 		}},
 		{2, rest.Route{
 			Method: "DELETE", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite,
-			Serve:  with(s.deleteSubscription),
+			Serve:  withID("threadId", s.deleteSubscription),
 			Answer: "SubscriptionAnswer", Summary: "Follow a thread no more",
 		}},
 		{1, rest.Route{
@@ -146,7 +146,7 @@ func (s *service) routes() []rest.Route {
 			Summary: "Mark a thread as read up to a post",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/members/{userId}", Tag: tagMembers, Scope: membersRead, Guest: true, Serve: with(s.getMember),
+			Method: "GET", Path: "/members/{userId}", Tag: tagMembers, Scope: membersRead, Guest: true, Serve: withID("userId", s.getMember),
 			Answer:  "MemberAnswer",
 			Summary: "Read a member",
 		}},
@@ -196,19 +196,19 @@ func (s *service) routes() []rest.Route {
 			Summary: "Reject a held post",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite, Serve: with(s.restore),
+			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite, Serve: withID("postId", s.restore),
 			Answer:  "SettledPost",
 			Summary: "Bring a deleted post back",
 		}},
 
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsRead,
-			Guest: true, Serve: with(s.getAttachments), Answer: "AttachmentList",
+			Guest: true, Serve: withPost(s.getAttachments), Answer: "AttachmentList",
 			Summary: "List the files at a post", Description: "In the order in which they were attached.",
 		}},
 		{5, rest.Route{
 			Method: "POST", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsWrite,
-			Serve: with(s.postAttachment), BodyMedia: "*/*",
+			Serve: withPost(s.postAttachment), BodyMedia: "*/*",
 			Answer: "AttachmentAnswer", Status: http.StatusCreated,
 			Query: []rest.Param{{
 				Name: "name", Schema: `{"type":"string"}`,
@@ -223,7 +223,7 @@ func (s *service) routes() []rest.Route {
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/attachments/{attachmentId}", Tag: tagAttachments, Scope: postsRead, Guest: true,
-			Serve: with(s.getAttachment), Media: blob.MediaTypes(),
+			Serve: withID("attachmentId", s.getAttachment), Media: blob.MediaTypes(),
 			Also:    []int{http.StatusPartialContent},
 			Summary: "Download a file", Description: "Ranges and conditional requests are answered as in RFC 9110.",
 		}},

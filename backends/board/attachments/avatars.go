@@ -125,11 +125,10 @@ func DropAvatar(c store.Conn, member int64) (bool, error) {
 // picture has another path.
 func (s *Service) Avatar(ctx context.Context, member int64, version string) (http.Handler, error) {
 	var f blob.File
-	var created kernel.Moment
-	err := s.Read(ctx, func(c store.Conn) error {
-		return kernel.OrNotFound(c.Row("SELECT name, media_type, size, sha256, width, height, created_at FROM board_avatars"+
-			" WHERE user_id = ? AND sha256 <> '' AND substr(sha256, 1, ?) = ?", member, versionDigits, version).
-			Scan(&f.Name, &f.MediaType, &f.Size, &f.Hash, &f.Width, &f.Height, &created))
+	created, err := kernel.Value(ctx, s.Read, func(c store.Conn) (created kernel.Moment, err error) {
+		return created, kernel.OrNotFound(c.Row("SELECT name, media_type, size, sha256, width, height, created_at"+
+			" FROM board_avatars WHERE user_id = ? AND sha256 <> '' AND substr(sha256, 1, ?) = ?",
+			member, versionDigits, version).Scan(&f.Name, &f.MediaType, &f.Size, &f.Hash, &f.Width, &f.Height, &created))
 	})
 	if err != nil {
 		return nil, err

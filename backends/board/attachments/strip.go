@@ -28,11 +28,9 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	s.Logger.Info("taking metadata out of images", zap.Int("images", all))
 	failed := 0
 	for after := int64(0); ; {
-		var list []*Attachment
-		err := s.Read(ctx, func(c store.Conn) error {
-			list, err = store.List(c, scan, "SELECT "+
+		list, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]*Attachment, error) {
+			return store.List(c, scan, "SELECT "+
 				columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", after, stripBatch)
-			return err
 		})
 		if err != nil {
 			return done, err

@@ -89,10 +89,8 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, er
 	if a.User == nil {
 		return nil, nil
 	}
-	var d Draft
-	err := s.ReadBriefly(ctx, func(c store.Conn) (err error) {
-		d, err = scan(c.Row(columns+" AND d.place = ? AND d.place_id = ?", a.ID(), at.Kind, at.ID))
-		return err
+	d, err := kernel.Value(ctx, s.ReadBriefly, func(c store.Conn) (Draft, error) {
+		return scan(c.Row(columns+" AND d.place = ? AND d.place_id = ?", a.ID(), at.Kind, at.ID))
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

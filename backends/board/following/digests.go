@@ -24,9 +24,9 @@ const (
 	week = 7 * day
 )
 
-// Due returns when mails about posts that are written at now are due in a mode. That of digests is the next time at
-// which the member's clock shows the hour, for weekly ones on the day; where a clock skips that hour it is the time
-// after the gap.
+// Due returns when a mail about a post is due that is written now, for a member who follows in the given mode. Instant
+// mails are due after InstantDelay. A digest is due when the member's clock next shows the hour in d, and a weekly one
+// on the day in d; on a day on which the clock skips that hour, it is due right after the gap.
 func (d Digests) Due(mode string, now time.Time) time.Time {
 	if mode != "daily" && mode != "weekly" {
 		return now.Add(InstantDelay)

@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
@@ -39,7 +38,7 @@ type Work struct {
 	Posts       *posts.Service
 	Accounts    *accounts.Service
 	Mails       *mails.Service
-	Admin       *admin.Service
+	Hooks       *webhook.Hooks
 	Moderation  *moderation.Service
 	// Ready prepares the board. It is called before every run.
 	Ready func(ctx context.Context) error
@@ -69,7 +68,7 @@ func List(current func() *Work) []jobs.Job {
 	}
 	return []jobs.Job{
 		job(JobWebhooks, 2*time.Second, func(ctx context.Context, w *Work) (int, error) {
-			return w.Admin.Deliver(ctx, w.Webhooks)
+			return w.Hooks.Deliver(ctx, w.Webhooks)
 		}),
 		job(JobMail, 5*time.Second, func(ctx context.Context, w *Work) (int, error) { return w.Mail.Send(ctx, w.Mails) }),
 		job(JobPurge, time.Hour, func(ctx context.Context, w *Work) (int, error) {

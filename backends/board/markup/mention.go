@@ -81,8 +81,8 @@ func Linked(rendered string, ids map[string]int64) string {
 	})
 }
 
-// named returns the name of a match of mention, and where the mention starts and ends. The name is empty if no member
-// can have it.
+// named returns the name in a match of the expression mention, and where the mention starts and ends in the text. The
+// name is empty if it is one that no member can have.
 func named(plain string, at []int) (name string, start, end int) {
 	first, last, end := at[4], at[5], at[5]
 	if start = first - 1; at[2] >= 0 {

@@ -30,10 +30,8 @@ const archiveColumns = "thread_id, id, number, author_id, author_name, visibilit
 // posts that it moved. Restore brings an archived post back.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	before := s.Moment().Add(-archiveAge)
-	var threads []int64
-	err = s.Read(ctx, func(c store.Conn) error {
-		threads, err = store.Column[int64](c, ArchiveCandidates(c.Dialect()), before, ArchiveRun/2, archiveThreads)
-		return err
+	threads, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]int64, error) {
+		return store.Column[int64](c, ArchiveCandidates(c.Dialect()), before, ArchiveRun/2, archiveThreads)
 	})
 	if err != nil {
 		return 0, err

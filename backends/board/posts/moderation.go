@@ -98,8 +98,8 @@ func replyShifted(c store.Conn, t *content.Thread, p *content.Post, shown int64)
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
 }
 
-// Delete hides a post, and with a first post its thread. It returns an error if the post is not the version that
-// match names. changed is false if the post was deleted already.
+// Delete hides a post, and with a first post its thread. It reports whether that changed anything: false means that
+// the post was deleted already. It returns an error if the post is not the version that match names.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (bool, error) {
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) {
 		return s.DeleteBy(c, a, inThread, id, match)

@@ -129,10 +129,8 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 // Member returns the actor for the member with this id, without a token. It returns an error if there is no such
 // member.
 func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
-	var user *User
-	err := s.Read(ctx, func(c store.Conn) (err error) {
-		user, err = LoadUser(c, id)
-		return err
+	user, err := kernel.Value(ctx, s.Read, func(c store.Conn) (*User, error) {
+		return LoadUser(c, id)
 	})
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (c *call) endDraft(at drafts.Place) {
 	}
 }
 
-// Draft returns the draft of a reply in a thread with which its form begins, or nil if there is none.
+// Draft returns the draft with which the form for a reply in a thread begins, or nil if the user has none.
 func (f *frame) Draft(thread int64) (*drafts.Draft, error) {
 	return f.call.Drafts.Of(f.call.Context(), f.call.actor, drafts.Place{Kind: drafts.Reply, ID: thread})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/web/administration"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
@@ -274,7 +275,7 @@ var logList = func() resource.List[*call, resource.Change] {
 }()
 
 func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
-	entries, next, err := cursor(q, func(before int64) ([]admin.LogEntry, int64, error) {
+	entries, next, err := resource.Before(q, func(before int64) ([]admin.LogEntry, int64, error) {
 		return c.Admin.Log(c.Context(), c.actor,
 			admin.LogQuery{
 				Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before,
@@ -298,19 +299,8 @@ func (c *call) logForums() ([]resource.Choice, error) {
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	for _, f := range forums {
 		if c.actor.MayAdminister() || c.actor.MayIn(f.ID, rights.ContentApprove) {
-			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
+			list = append(list, resource.Choice{Value: itoa(f.ID), Label: administration.Indented(f.Title, f.Depth)})
 		}
 	}
 	return list, err
-}
-
-// query returns a query string with one parameter, including the question mark.
-func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
-
-// indented marks the depth of a forum in its title, for lists that cannot show it in another way.
-func indented(title string, depth int64) string {
-	for range depth {
-		title = "– " + title
-	}
-	return title
 }

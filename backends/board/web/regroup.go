@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/backends/board/web/administration"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
@@ -124,7 +125,8 @@ func (c *call) find() error {
 	return c.ShowForm(err, "find", c.T("Find posts"), page)
 }
 
-// day returns the beginning of a day in the zone of the user, or of one some days later, and 0 for an empty text.
+// day returns when the day that a parameter names begins in the time zone of the user, or the day that is the given
+// number of days later. It returns 0 if the parameter is empty.
 func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	if text == "" {
 		return 0, nil
@@ -152,7 +154,7 @@ func (c *call) moderatedForums(chosen int64, none string) (forums pages.Select, 
 	}
 	for _, f := range list {
 		if f.Type == "forum" && moderated[f.ID] {
-			forums.Add(itoa(f.ID), indented(f.Title, f.Depth), f.ID == chosen)
+			forums.Add(itoa(f.ID), administration.Indented(f.Title, f.Depth), f.ID == chosen)
 		}
 	}
 	return forums, err

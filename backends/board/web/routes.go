@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/board/web/administration"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
@@ -115,5 +116,5 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, reactionRoutes, composeRoutes, tagRoutes, moderationRoutes, adminRoutes, attachmentRoutes, faceRoutes, memberRoutes,
-	oldRoutes)
+}, reactionRoutes, composeRoutes, tagRoutes, moderationRoutes, attachmentRoutes, faceRoutes, memberRoutes,
+	oldRoutes, pages.Within(administration.Pages, administrators, (*call).administration))

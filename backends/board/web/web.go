@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/backends/board/warnings"
+	"github.com/tollgate-gateway/tollgate/backends/board/web/administration"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/look"
@@ -69,7 +70,7 @@ var shown = sync.OnceValue(func() *pages.Look {
 		"add":        func(n, more int64) int64 { return n + more },
 		"threadPath": func(t content.ThreadInfo) string { return pages.Slugged("/threads/", t.ID, t.Slug) },
 
-		"administering": adminTabs.At,
+		"administering": administration.Tabs.At,
 	}, resource.Templates)
 })
 
@@ -237,6 +238,13 @@ func joining(c *call) error {
 // administrators admits administrators, and asks them for their password if it was last given long ago. To others
 // their pages do not exist.
 func administrators(c *call) error { return c.admit(true, true) }
+
+// administration returns the call for which the pages of administrators are served.
+func (c *call) administration() *administration.Call {
+	return &administration.Call{Call: c.Call, Actor: c.actor, Services: administration.Services{
+		Kernel: c.kernel, Rights: c.Rights, Admin: c.Admin, Tags: c.Tags,
+	}}
+}
 
 func (c *call) admit(signedIn, administers bool) error {
 	if c.actor.Unconfirmed() {

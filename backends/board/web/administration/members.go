@@ -1,9 +1,8 @@
-package web
+package administration
 
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
@@ -14,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-func memberAt(id int64) string { return "/admin/members/" + itoa(id) }
+func memberAt(id int64) string { return "/admin/members/" + kernel.Itoa(id) }
 
 // stateTag returns the state of a member as a cell, highlighted unless it is active.
 func stateTag(m admin.MemberRow) resource.Cell {
@@ -27,10 +26,10 @@ func stateTag(m admin.MemberRow) resource.Cell {
 	return resource.Tag(m.State, "gone")
 }
 
-var memberList = resource.List[*call, admin.MemberRow]{
+var memberList = resource.List[*Call, admin.MemberRow]{
 	Path: "/admin/members",
 	Head: resource.Head{
-		Title: "Members", Tabs: adminTabs, Links: []resource.Target{{Label: "Names that look alike", Path: "/admin/names"}},
+		Title: "Members", Tabs: Tabs, Links: []resource.Target{{Label: "Names that look alike", Path: "/admin/names"}},
 	},
 	Nouns: [2]string{"member", "members"}, CSV: "members.csv",
 	Empty: "There are no members yet. The settings say who may join.",
@@ -53,29 +52,30 @@ var memberList = resource.List[*call, admin.MemberRow]{
 			Time: func(m admin.MemberRow) kernel.Moment { return m.LastActiveAt },
 		},
 	},
-	Filters: []resource.Input[*call]{
+	Filters: []resource.Input[*Call]{
 		{Name: "name", Label: "Name begins with, or mail address", Max: 254},
-		{Name: "state", Label: "State", Options: func(*call) ([]resource.Choice, error) {
+		{Name: "state", Label: "State", Options: func(*Call) ([]resource.Choice, error) {
 			return resource.All(capitals(rights.States)...), nil
 		}},
 		{
 			Name: "group", Label: "Group",
-			Options: func(c *call) ([]resource.Choice, error) { return c.groupChoices(resource.All()) },
+			Options: func(c *Call) ([]resource.Choice, error) { return c.groupChoices(resource.All()) },
 		},
 	},
 	Fixed: func(q resource.Query) bool { return q.Text("name") != "" || q.Text("group") != "" },
-	Rows: func(c *call, q resource.Query) ([]admin.MemberRow, string, error) {
-		return c.Admin.FindMembers(c.Context(), c.actor, admin.MemberQuery{
+	Rows: func(c *Call, q resource.Query) ([]admin.MemberRow, string, error) {
+		return c.Admin.FindMembers(c.Context(), c.Actor, admin.MemberQuery{
 			Name: q.Text("name"), State: q.Text("state"), Group: q.Number("group"), Sort: q.Sort, After: q.After, Limit: q.Limit,
 		})
 	},
-	ID: func(m admin.MemberRow) string { return itoa(m.ID) }, Name: func(m admin.MemberRow) string { return m.Name },
+	ID:      func(m admin.MemberRow) string { return kernel.Itoa(m.ID) },
+	Name:    func(m admin.MemberRow) string { return m.Name },
 	Actions: memberActions,
 }
 
 // ending asks for the end of a ban or a suspension, and for its reason.
-var ending = []resource.Input[*call]{
-	{Name: "days", Label: "For", Value: "7", Options: func(*call) ([]resource.Choice, error) {
+var ending = []resource.Input[*Call]{
+	{Name: "days", Label: "For", Value: "7", Options: func(*Call) ([]resource.Choice, error) {
 		return []resource.Choice{
 			{Value: "1", Label: "1 day"},
 			{Value: "3", Label: "3 days"},
@@ -86,28 +86,28 @@ var ending = []resource.Input[*call]{
 			{Value: "0", Label: "ever (ban only)"},
 		}, nil
 	}},
-	{Name: "date", Label: "Or up to and with", Type: "date", FirstDate: func(c *call) string {
-		return c.kernel.Moment().Time().In(c.actor.User.Zone()).Format(time.DateOnly)
+	{Name: "date", Label: "Or up to and with", Type: "date", FirstDate: func(c *Call) string {
+		return c.Kernel.Moment().Time().In(c.Actor.User.Zone()).Format(time.DateOnly)
 	}},
 	{Name: "reason", Label: "Reason, for the log", Max: 200},
 }
 
 // memberActions lists the actions that the list of members and the page of a member have in common.
-var memberActions = []resource.Action[*call]{
+var memberActions = []resource.Action[*Call]{
 	{Name: "approve", Label: "Let in", Done: "let in", Do: withID((*admin.Service).ApproveMember, "userId")},
 	{
-		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: ending, Do: (*call).suspend,
+		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: ending, Do: (*Call).suspend,
 		Confirm: "Who is suspended can only read until then.",
 	},
-	{Name: "unsuspend", Label: "End the suspension", Done: "allowed to write again", Do: func(c *call, id string) error {
-		return c.Admin.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), 0, "")
+	{Name: "unsuspend", Label: "End the suspension", Done: "allowed to write again", Do: func(c *Call, id string) error {
+		return c.Admin.Suspend(c.Context(), c.Actor, c.idOf(id, "userId"), 0, "")
 	}},
 	{
 		Name: "unban", Label: "End the ban", Done: "let in again",
 		Do: withID((*admin.Service).Unban, "userId"),
 	},
 	{
-		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: ending, Do: (*call).ban,
+		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: ending, Do: (*Call).ban,
 		Confirm: "Who is banned is signed out and cannot sign in until then.",
 	},
 	{
@@ -118,7 +118,7 @@ var memberActions = []resource.Action[*call]{
 	},
 }
 
-func (c *call) suspend(id string) error {
+func (c *Call) suspend(id string) error {
 	until, err := c.until()
 	if err == nil && until == 0 {
 		err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
@@ -126,32 +126,32 @@ func (c *call) suspend(id string) error {
 	if err != nil {
 		return err
 	}
-	return c.Admin.Suspend(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
+	return c.Admin.Suspend(c.Context(), c.Actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
-func (c *call) ban(id string) error {
+func (c *Call) ban(id string) error {
 	until, err := c.until()
 	if err != nil {
 		return err
 	}
-	return c.Admin.Ban(c.Context(), c.actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
+	return c.Admin.Ban(c.Context(), c.Actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
 // newPassword is an action that only the page of a member has.
-var newPassword = resource.Action[*call]{
+var newPassword = resource.Action[*Call]{
 	Name: "password", Label: "New password",
 	Confirm: "The present password ends, and the member is signed out everywhere. " +
 		"Tell the new one to the member, who must change it after signing in.",
-	Make: func(c *call, _ string) (string, error) {
-		return c.Admin.ResetPassword(c.Context(), c.actor, c.ID("userId"))
+	Make: func(c *Call, _ string) (string, error) {
+		return c.Admin.ResetPassword(c.Context(), c.Actor, c.ID("userId"))
 	},
 }
 
 // until returns the end that a form gives, as a date, the whole of which is included, or as a number of days. It
 // returns 0 if there is no end.
-func (c *call) until() (kernel.Moment, error) {
+func (c *Call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
-		day, err := time.ParseInLocation(time.DateOnly, text, c.actor.User.Zone())
+		day, err := time.ParseInLocation(time.DateOnly, text, c.Actor.User.Zone())
 		if err != nil {
 			return 0, apierror.New(http.StatusUnprocessableEntity, "validation_failed", "The date must look like 2027-01-31.")
 		}
@@ -161,7 +161,7 @@ func (c *call) until() (kernel.Moment, error) {
 	if days == 0 {
 		return 0, c.Form.Err()
 	}
-	return c.kernel.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
+	return c.Kernel.Moment().Add(time.Duration(min(days, 36_500)) * 24 * time.Hour), nil
 }
 
 // member is a member as its form has it.
@@ -170,26 +170,26 @@ type member struct {
 	groups []string
 }
 
-var memberForm = resource.Form[*call, member]{
+var memberForm = resource.Form[*Call, member]{
 	Path: "/admin/members/{userId}",
 	Head: formHead("", "Members", "/admin/members"),
-	About: func(_ *call, m *member, h *resource.Head) error {
+	About: func(_ *Call, m *member, h *resource.Head) error {
 		h.Title = m.MemberRow.Name
 		if m.State != "active" {
 			h.Marks = []resource.Cell{stateTag(m.MemberRow)}
 		}
 		h.Links = []resource.Target{
-			{Label: "Public profile", Path: "/members/" + itoa(m.ID)},
+			{Label: "Public profile", Path: "/members/" + kernel.Itoa(m.ID)},
 			{Label: "API tokens", Path: "/admin/tokens" + query("user", m.MemberRow.Name)},
 			{Label: "Log", Path: "/moderation/log" + query("actor", m.MemberRow.Name)},
 		}
 		return nil
 	},
-	Load: func(c *call) (*member, error) {
-		m, err := c.Admin.MemberByID(c.Context(), c.actor, c.ID("userId"))
+	Load: func(c *Call) (*member, error) {
+		m, err := c.Admin.MemberByID(c.Context(), c.Actor, c.ID("userId"))
 		return &member{m, textsOf(m.Groups)}, err
 	},
-	Facts: func(c *call, m *member) []resource.Fact {
+	Facts: func(c *Call, m *member) []resource.Fact {
 		list := []resource.Fact{
 			{Label: "Mail", Cell: resource.Cells(
 				resource.Text("none").If(m.Email == ""), resource.Text(m.Email).If(m.Email != ""),
@@ -212,30 +212,30 @@ var memberForm = resource.Form[*call, member]{
 		}
 		return list
 	},
-	Fields: []resource.Field[*call, member]{
+	Fields: []resource.Field[*Call, member]{
 		{
 			Name: "groups", Label: "Groups", Hide: isDeleted, List: func(m *member) *[]string { return &m.groups },
-			Options: func(c *call, _ *member) ([]resource.Choice, error) { return c.groupChoices(nil) },
+			Options: func(c *Call, _ *member) ([]resource.Choice, error) { return c.groupChoices(nil) },
 		},
 		{
 			Name: "moderated", Label: "Every post waits for approval", Hide: isDeleted,
 			Flag: func(m *member) *bool { return &m.Moderated },
 		},
 	},
-	Save: func(c *call, m *member) (resource.Done, error) {
-		now, err := c.Admin.MemberByID(c.Context(), c.actor, m.ID)
+	Save: func(c *Call, m *member) (resource.Done, error) {
+		now, err := c.Admin.MemberByID(c.Context(), c.Actor, m.ID)
 		if err == nil && now.Moderated != m.Moderated {
-			err = c.Admin.SetModerated(c.Context(), c.actor, m.ID, m.Moderated)
+			err = c.Admin.SetModerated(c.Context(), c.Actor, m.ID, m.Moderated)
 		}
 		if err == nil {
-			err = c.Admin.SetGroups(c.Context(), c.actor, m.ID, numbersOf(m.groups))
+			err = c.Admin.SetGroups(c.Context(), c.Actor, m.ID, numbersOf(m.groups))
 		}
 		return resource.Done{}, err
 	},
 	Actions: slices.Insert(slices.Clone(memberActions), len(memberActions)-2, newPassword),
 	Name:    func(m *member) string { return m.MemberRow.Name },
-	Offers: func(c *call, m *member, action string) bool {
-		self, banned := m.ID == c.actor.User.ID, m.State == "banned"
+	Offers: func(c *Call, m *member, action string) bool {
+		self, banned := m.ID == c.Actor.User.ID, m.State == "banned"
 		return m.State != "deleted" && map[string]bool{
 			"approve": m.Outside(), "suspend": !self && !m.Outside() && !banned, "ban": !self && !m.Outside() && !banned,
 			"unban": banned, "unsuspend": m.suspended(c), "password": true, "delete": !self,
@@ -243,14 +243,14 @@ var memberForm = resource.Form[*call, member]{
 	},
 }
 
-func isDeleted(_ *call, m *member) bool { return m.State == "deleted" }
+func isDeleted(_ *Call, m *member) bool { return m.State == "deleted" }
 
-func (m *member) suspended(c *call) bool { return m.SuspendedUntil > c.kernel.Moment() }
+func (m *member) suspended(c *Call) bool { return m.SuspendedUntil > c.Kernel.Moment() }
 
 // nameList lists the members whose names look alike.
-var nameList = resource.List[*call, admin.NameClash]{
+var nameList = resource.List[*Call, admin.NameClash]{
 	Path: "/admin/names", Head: resource.Head{
-		Title: "Names that look alike", Tabs: adminTabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}},
+		Title: "Names that look alike", Tabs: Tabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}},
 		Lead: "These members joined before names were compared, or came with a fixture. They keep their names; " +
 			"no new member gets one that looks like either.",
 	},
@@ -259,7 +259,7 @@ var nameList = resource.List[*call, admin.NameClash]{
 		{Label: "Name", Show: func(n admin.NameClash) resource.Cell { return namesake(n.Member) }},
 		{Label: "Looks like", Show: func(n admin.NameClash) resource.Cell { return namesake(n.Like) }},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.NameClash, error) { return c.Admin.NameClashes(c.Context(), c.actor) }),
+	Rows: resource.Whole(func(c *Call) ([]admin.NameClash, error) { return c.Admin.NameClashes(c.Context(), c.Actor) }),
 }
 
 func namesake(m admin.MemberRow) resource.Cell {
@@ -267,8 +267,8 @@ func namesake(m admin.MemberRow) resource.Cell {
 	return resource.Cells(link, state, resource.Note("joined"), resource.Time(m.JoinedAt))
 }
 
-var tokenList = resource.List[*call, admin.TokenRow]{
-	Path: "/admin/tokens", Head: adminHead("Tokens", "New token", "/admin/tokens/new"),
+var tokenList = resource.List[*Call, admin.TokenRow]{
+	Path: "/admin/tokens", Head: listHead("Tokens", "New token", "/admin/tokens/new"),
 	Nouns: [2]string{"token", "tokens"}, Empty: "There are no tokens. Programs act for a member with one.",
 	CSV: "tokens.csv",
 	Columns: []resource.Column[admin.TokenRow]{
@@ -288,34 +288,20 @@ var tokenList = resource.List[*call, admin.TokenRow]{
 		}},
 		{Label: "Used", Time: func(t admin.TokenRow) kernel.Moment { return t.LastUsedAt }},
 	},
-	Filters: []resource.Input[*call]{{Name: "user", Label: "Member", Max: 40}},
-	Rows: func(c *call, q resource.Query) ([]admin.TokenRow, string, error) {
-		return cursor(q, func(before int64) ([]admin.TokenRow, int64, error) {
-			return c.Admin.Tokens(c.Context(), c.actor, q.Text("user"), before, q.Limit)
+	Filters: []resource.Input[*Call]{{Name: "user", Label: "Member", Max: 40}},
+	Rows: func(c *Call, q resource.Query) ([]admin.TokenRow, string, error) {
+		return resource.Before(q, func(before int64) ([]admin.TokenRow, int64, error) {
+			return c.Admin.Tokens(c.Context(), c.Actor, q.Text("user"), before, q.Limit)
 		})
 	},
-	ID:   func(t admin.TokenRow) string { return itoa(t.ID) },
+	ID:   func(t admin.TokenRow) string { return kernel.Itoa(t.ID) },
 	Name: func(t admin.TokenRow) string { return t.Name + " of " + t.UserName },
-	Actions: []resource.Action[*call]{{
+	Actions: []resource.Action[*Call]{{
 		Name: "revoke", Label: "Revoke", Done: "revoked", Danger: true, Each: true,
 		Confirm: "Programs that use them are signed out for ever.",
 		Do:      withID((*admin.Service).RevokeTokenFor, ""),
 	}},
-	Offers: func(_ *call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
-}
-
-// cursor reads a page of a list that continues before an id. In read, 0 stands for the beginning of the list and
-// for its end.
-func cursor[R any](q resource.Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
-	before, err := strconv.ParseInt(q.After, 10, 64)
-	if err != nil && q.After != "" {
-		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is not a place in the list.")
-	}
-	list, next, err := read(before)
-	if err != nil || next == 0 {
-		return list, "", err
-	}
-	return list, itoa(next), nil
+	Offers: func(_ *Call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
 }
 
 // token is a token to be made, as its form has it.
@@ -325,28 +311,28 @@ type token struct {
 	Days       int64
 }
 
-var tokenForm = resource.Form[*call, token]{
+var tokenForm = resource.Form[*Call, token]{
 	New:    "/admin/tokens/new",
 	Head:   formHead("New token", "Tokens", "/admin/tokens"),
 	Submit: "Make the token",
-	Load: func(c *call) (*token, error) {
-		return &token{User: c.Query.Text("user"), Scopes: rights.Scopes, Days: c.actor.Settings().TokenDays}, nil
+	Load: func(c *Call) (*token, error) {
+		return &token{User: c.Query.Text("user"), Scopes: rights.Scopes, Days: c.Actor.Settings().TokenDays}, nil
 	},
-	Fields: []resource.Field[*call, token]{
+	Fields: []resource.Field[*Call, token]{
 		{Name: "user", Label: "Member", Required: true, Max: 40, Text: func(t *token) *string { return &t.User }},
 		{Name: "name", Label: "Name of the token", Required: true, Max: 80, Text: func(t *token) *string { return &t.Name }},
 		{
 			Name: "scopes", Label: "Scopes", List: func(t *token) *[]string { return &t.Scopes },
-			Options: func(*call, *token) ([]resource.Choice, error) { return resource.Words(rights.Scopes...), nil },
+			Options: func(*Call, *token) ([]resource.Choice, error) { return resource.Words(rights.Scopes...), nil },
 		},
 		{
 			Name: "expires", Label: "Days until it ends", Help: "0: never.", Required: true, Max: 3650,
 			Number: func(t *token) *int64 { return &t.Days },
 		},
 	},
-	Save: func(c *call, t *token) (resource.Done, error) {
+	Save: func(c *Call, t *token) (resource.Done, error) {
 		request := accounts.TokenRequest{User: t.User, Name: t.Name, Scopes: t.Scopes, Days: int(min(t.Days, 1<<20))}
-		made, err := c.Admin.IssueTokenFor(c.Context(), c.actor, request)
+		made, err := c.Admin.IssueTokenFor(c.Context(), c.Actor, request)
 		to, title := "/admin/tokens"+query("user", t.User), "The token "+t.Name+" of "+t.User
 		return resource.Done{To: to, Notice: title, Secret: made}, err
 	},

@@ -1,7 +1,10 @@
-package web
+// Package administration has the pages of the administrators of a board.
+package administration
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,32 +12,42 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/tags"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// adminRoutes lists the pages of administrators. Each asks for the password again if it was last given long ago.
-var adminRoutes = administrative(slices.Concat([]page{
-	{Method: get, Path: "/admin", Serve: (*call).admin},
-	{Method: get, Path: "/admin/forums", Serve: (*call).adminForums},
-	{Method: post, Path: "/admin/forums/{forumId}/shift", Serve: (*call).shiftForum},
-	{Method: get, Path: "/admin/forums/{forumId}/rights", Serve: (*call).matrix},
-	{Method: post, Path: "/admin/forums/{forumId}/rights", Serve: (*call).saveMatrix},
+// Services holds the services of a board that the pages of administrators use. All are required.
+type Services struct {
+	Kernel *kernel.Server
+	Rights *rights.Service
+	Admin  *admin.Service
+	Tags   *tags.Service
+}
+
+// Call is a request for a page of the administration.
+type Call struct {
+	*pages.Call
+	Services
+	Actor *rights.Actor
+}
+
+// Pages lists the pages of administrators.
+var Pages = slices.Concat([]pages.Page[*Call]{
+	{Method: http.MethodGet, Path: "/admin", Serve: (*Call).admin},
+	{Method: http.MethodGet, Path: "/admin/forums", Serve: (*Call).adminForums},
+	{Method: http.MethodPost, Path: "/admin/forums/{forumId}/shift", Serve: (*Call).shiftForum},
+	{Method: http.MethodGet, Path: "/admin/forums/{forumId}/rights", Serve: (*Call).matrix},
+	{Method: http.MethodPost, Path: "/admin/forums/{forumId}/rights", Serve: (*Call).saveMatrix},
 },
 	settingsForm.Pages(), forumForm.Pages(), groupList.Pages(), groupForm.Pages(), moderatorList.Pages(),
 	moderatorForm.Pages(), memberList.Pages(), memberForm.Pages(),
 	nameList.Pages(), prefixList.Pages(), prefixForm.Pages(),
 	tagList.Pages(), tagForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
-	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages()))
+	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages())
 
-func administrative(list []page) []page {
-	for i := range list {
-		list[i].Admit = administrators
-	}
-	return list
-}
-
-var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
+// Tabs lead to the pages of administrators.
+var Tabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Overview", Path: "/admin"},
 	{Label: "Settings", Path: "/admin/settings"},
 	{Label: "Forums", Path: "/admin/forums"},
@@ -48,26 +61,26 @@ var adminTabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Webhooks", Path: "/admin/webhooks"},
 }}
 
-// adminHead returns the head of a list for administrators. label and path are those of the link to the form for a
+// listHead returns the head of a list for administrators. label and path are those of the link to the form for a
 // new entry.
-func adminHead(title, label, path string) resource.Head {
-	return resource.Head{Title: title, Tabs: adminTabs, New: resource.Target{Label: label, Path: path}}
+func listHead(title, label, path string) resource.Head {
+	return resource.Head{Title: title, Tabs: Tabs, New: resource.Target{Label: label, Path: path}}
 }
 
 // formHead returns the head of a form for administrators. above and path are those of the link to its list.
 func formHead(title, above, path string) resource.Head {
-	return resource.Head{Title: title, Tabs: adminTabs, Above: []resource.Target{{Label: above, Path: path}}}
+	return resource.Head{Title: title, Tabs: Tabs, Above: []resource.Target{{Label: above, Path: path}}}
 }
 
 // withID returns an action that calls a method with the id that the action is for; see idOf.
 func withID(
 	do func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
-) func(c *call, id string) error {
-	return func(c *call, id string) error { return do(c.Admin, c.Context(), c.actor, c.idOf(id, wildcard)) }
+) func(c *Call, id string) error {
+	return func(c *Call, id string) error { return do(c.Admin, c.Context(), c.Actor, c.idOf(id, wildcard)) }
 }
 
 // idOf returns the id that an action is for: that of the row or, if row is empty, the one in the path.
-func (c *call) idOf(row, wildcard string) int64 {
+func (c *Call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
 	}
@@ -76,7 +89,7 @@ func (c *call) idOf(row, wildcard string) int64 {
 }
 
 // isNew reports whether the form is for a new entry, whose path does not have the wildcard.
-func (c *call) isNew(wildcard string) bool { return c.R.PathValue(wildcard) == "" }
+func (c *Call) isNew(wildcard string) bool { return c.R.PathValue(wildcard) == "" }
 
 // adminPage is the overview for administrators.
 type adminPage struct {
@@ -84,8 +97,8 @@ type adminPage struct {
 	More     bool // more than these await approval
 }
 
-func (c *call) admin() error {
-	list, next, err := c.Admin.FindMembers(c.Context(), c.actor, admin.MemberQuery{State: "awaiting", Limit: 5})
+func (c *Call) admin() error {
+	list, next, err := c.Admin.FindMembers(c.Context(), c.Actor, admin.MemberQuery{State: "awaiting", Limit: 5})
 	if err != nil {
 		return err
 	}
@@ -100,9 +113,9 @@ type boardSettings struct {
 	flags []bool
 }
 
-var settingsForm = resource.Form[*call, boardSettings]{
-	Path: "/admin/settings", Head: resource.Head{Title: "Settings", Tabs: adminTabs}, Fields: settingFields(),
-	Load: func(c *call) (*boardSettings, error) {
+var settingsForm = resource.Form[*Call, boardSettings]{
+	Path: "/admin/settings", Head: resource.Head{Title: "Settings", Tabs: Tabs}, Fields: settingFields(),
+	Load: func(c *Call) (*boardSettings, error) {
 		set, err := c.Rights.Settings(c.Context())
 		if err != nil {
 			return nil, err
@@ -115,7 +128,7 @@ var settingsForm = resource.Form[*call, boardSettings]{
 		return s, nil
 	},
 	Version: func(s *boardSettings) string { return s.Tag() },
-	Save: func(c *call, s *boardSettings) (resource.Done, error) {
+	Save: func(c *Call, s *boardSettings) (resource.Done, error) {
 		values := make(map[string]string)
 		for i, setting := range kernel.AllSettings() {
 			switch {
@@ -127,16 +140,16 @@ var settingsForm = resource.Form[*call, boardSettings]{
 				values[setting.Name] = ""
 			}
 		}
-		err := c.Admin.ChangeSettings(c.Context(), c.actor, values, c.Match())
+		err := c.Admin.ChangeSettings(c.Context(), c.Actor, values, c.Match())
 		return resource.Done{Notice: "Saved. The settings count from now on."}, err
 	},
 }
 
 // settingFields returns a field for each setting.
-func settingFields() (list []resource.Field[*call, boardSettings]) {
+func settingFields() (list []resource.Field[*Call, boardSettings]) {
 	section := ""
 	for i, setting := range kernel.AllSettings() {
-		f := resource.Field[*call, boardSettings]{
+		f := resource.Field[*Call, boardSettings]{
 			Name: setting.Name, Label: setting.Label, Help: setting.Hint,
 			Min: setting.Min, Max: setting.Max, Required: setting.Min > 0,
 		}
@@ -151,7 +164,7 @@ func settingFields() (list []resource.Field[*call, boardSettings]) {
 		f.Text = func(s *boardSettings) *string { return &s.texts[i] }
 		switch setting.Kind {
 		case kernel.KindChoice:
-			f.Options = func(*call, *boardSettings) ([]resource.Choice, error) { return capitals(setting.Choices), nil }
+			f.Options = func(*Call, *boardSettings) ([]resource.Choice, error) { return capitals(setting.Choices), nil }
 		case kernel.KindText:
 			f.Lines = 3
 		case kernel.KindNumber:
@@ -214,31 +227,37 @@ func numbersOf(texts []string) (list []int64) {
 func textsOf(ids []int64) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
-		list[i] = itoa(id)
+		list[i] = kernel.Itoa(id)
 	}
 	return list
 }
+
+// query returns a query string with one parameter, including the question mark.
+func query(name, value string) string { return "?" + url.Values{name: {value}}.Encode() }
+
+// Indented marks the depth of a forum in its title, for lists that cannot show it in another way.
+func Indented(title string, depth int64) string { return strings.Repeat("– ", int(depth)) + title }
 
 // joined returns a cell that lists several texts.
 func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
 // forumChoices appends the forums of the given types to a list of choices.
-func (c *call) forumChoices(list []resource.Choice, types ...string) ([]resource.Choice, error) {
-	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
+func (c *Call) forumChoices(list []resource.Choice, types ...string) ([]resource.Choice, error) {
+	tree, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	for _, f := range tree {
 		if slices.Contains(types, f.Type) {
-			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
+			list = append(list, resource.Choice{Value: kernel.Itoa(f.ID), Label: Indented(f.Title, f.Depth)})
 		}
 	}
 	return list, err
 }
 
 // groupChoices appends the groups that members can be in to a list of choices.
-func (c *call) groupChoices(list []resource.Choice) ([]resource.Choice, error) {
-	groups, err := c.Admin.Groups(c.Context(), c.actor)
+func (c *Call) groupChoices(list []resource.Choice) ([]resource.Choice, error) {
+	groups, err := c.Admin.Groups(c.Context(), c.Actor)
 	for _, g := range groups {
 		if g.Kind != "guest" {
-			list = append(list, resource.Choice{Value: itoa(g.ID), Label: g.Name})
+			list = append(list, resource.Choice{Value: kernel.Itoa(g.ID), Label: g.Name})
 		}
 	}
 	return list, err

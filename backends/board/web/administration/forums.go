@@ -1,28 +1,29 @@
-package web
+package administration
 
 import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-func (c *call) adminForums() error {
-	list, err := c.Admin.ForumTree(c.Context(), c.actor)
+func (c *Call) adminForums() error {
+	list, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	if err != nil {
 		return err
 	}
 	return c.Show("admin_forums", "Forums", list)
 }
 
-func (c *call) shiftForum() error {
+func (c *Call) shiftForum() error {
 	id := c.ID("forumId")
 	by := 1
 	if c.Form.Text("to") == "up" {
 		by = -1
 	}
-	return c.Then(c.Admin.ShiftForum(c.Context(), c.actor, id, by), "/admin/forums#forum-"+itoa(id), "")
+	return c.Then(c.Admin.ShiftForum(c.Context(), c.Actor, id, by), "/admin/forums#forum-"+kernel.Itoa(id), "")
 }
 
 // forum is a forum as its form has it.
@@ -32,46 +33,46 @@ type forum struct {
 	flood string // empty for the value of the board
 }
 
-var forumForm = resource.Form[*call, forum]{
+var forumForm = resource.Form[*Call, forum]{
 	Path: "/admin/forums/{forumId}", New: "/admin/forums/new",
 	Head: formHead("New forum", "Forums", "/admin/forums"),
-	About: func(_ *call, f *forum, h *resource.Head) error {
+	About: func(_ *Call, f *forum, h *resource.Head) error {
 		if f.ID != 0 {
 			h.Title = "Edit " + f.Title
 			h.Links = []resource.Target{
-				{Label: "Rights", Path: "/admin/forums/" + itoa(f.ID) + "/rights"},
-				{Label: "Moderators", Path: "/admin/moderators" + query("forum", itoa(f.ID))},
+				{Label: "Rights", Path: "/admin/forums/" + kernel.Itoa(f.ID) + "/rights"},
+				{Label: "Moderators", Path: "/admin/moderators" + query("forum", kernel.Itoa(f.ID))},
 			}
 		}
 		return nil
 	},
-	Load: func(c *call) (*forum, error) {
+	Load: func(c *Call) (*forum, error) {
 		if c.isNew("forumId") {
 			f := &forum{ForumSpec: admin.NewForumSpec()}
 			f.Parent = c.Query.Number("parent")
 			return f, c.Query.Err()
 		}
-		row, err := c.Admin.ForumByID(c.Context(), c.actor, c.ID("forumId"))
+		row, err := c.Admin.ForumByID(c.Context(), c.Actor, c.ID("forumId"))
 		if err != nil {
 			return nil, err
 		}
 		f := &forum{ID: row.ID, ForumSpec: row.ForumSpec}
 		if f.FloodSeconds != nil {
-			f.flood = itoa(*f.FloodSeconds)
+			f.flood = kernel.Itoa(*f.FloodSeconds)
 		}
 		return f, nil
 	},
 	Version: func(f *forum) string { return f.Tag() },
-	Fields: []resource.Field[*call, forum]{
+	Fields: []resource.Field[*Call, forum]{
 		{Name: "title", Label: "Title", Required: true, Max: 100, Text: func(f *forum) *string { return &f.Title }},
 		{
 			Name: "type", Label: "Kind", Text: func(f *forum) *string { return &f.Type },
-			Options: resource.Fixed[*call, *forum](
+			Options: resource.Fixed[*Call, *forum](
 				resource.Choice{Value: "forum", Label: "Forum: holds threads"},
 				resource.Choice{Value: "category", Label: "Category: holds forums"},
 				resource.Choice{Value: "link", Label: "Link: points to another page"}),
 		},
-		{Name: "parent", Label: "In", Number: func(f *forum) *int64 { return &f.Parent }, Options: (*call).parentChoices},
+		{Name: "parent", Label: "In", Number: func(f *forum) *int64 { return &f.Parent }, Options: (*Call).parentChoices},
 		{
 			Name: "description", Label: "Description", Lines: 2, Max: 500,
 			Text: func(f *forum) *string { return &f.Description },
@@ -109,7 +110,7 @@ var forumForm = resource.Form[*call, forum]{
 			Number: func(f *forum) *int64 { return &f.MaxWords },
 		},
 	},
-	Save: func(c *call, f *forum) (resource.Done, error) {
+	Save: func(c *Call, f *forum) (resource.Done, error) {
 		spec := f.ForumSpec
 		if spec.FloodSeconds = nil; f.flood != "" {
 			n, err := strconv.ParseInt(f.flood, 10, 64)
@@ -119,25 +120,25 @@ var forumForm = resource.Form[*call, forum]{
 			spec.FloodSeconds = &n
 		}
 		if f.ID != 0 {
-			err := c.Admin.EditForum(c.Context(), c.actor, f.ID, spec, c.Match())
-			return resource.Done{To: "/admin/forums#forum-" + itoa(f.ID)}, err
+			err := c.Admin.EditForum(c.Context(), c.Actor, f.ID, spec, c.Match())
+			return resource.Done{To: "/admin/forums#forum-" + kernel.Itoa(f.ID)}, err
 		}
-		id, err := c.Admin.CreateForum(c.Context(), c.actor, spec)
+		id, err := c.Admin.CreateForum(c.Context(), c.Actor, spec)
 		notice := "The forum is made. It has the rights of what it is in; change them under Rights."
-		return resource.Done{To: "/admin/forums#forum-" + itoa(id), Notice: notice}, err
+		return resource.Done{To: "/admin/forums#forum-" + kernel.Itoa(id), Notice: notice}, err
 	},
-	Actions: []resource.Action[*call]{{
+	Actions: []resource.Action[*Call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/forums",
 		Confirm: "For ever. Only a forum that holds nothing can be deleted: move its threads and the forums in it first.",
-		Do:      func(c *call, _ string) error { return c.Admin.DeleteForum(c.Context(), c.actor, c.ID("forumId")) },
+		Do:      func(c *Call, _ string) error { return c.Admin.DeleteForum(c.Context(), c.Actor, c.ID("forumId")) },
 	}},
 	Name:   func(f *forum) string { return f.Title },
-	Offers: func(_ *call, f *forum, _ string) bool { return f.ID != 0 },
+	Offers: func(_ *Call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
 // parentChoices returns the forums that a forum may be in: all except links, itself and the forums below it.
-func (c *call) parentChoices(moved *forum) ([]resource.Choice, error) {
-	tree, err := c.Admin.ForumTree(c.Context(), c.actor)
+func (c *Call) parentChoices(moved *forum) ([]resource.Choice, error) {
+	tree, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
 	inside := int64(-1) // the depth of the forum while the forums below it are skipped, or else -1
 	for _, f := range tree {
@@ -147,7 +148,7 @@ func (c *call) parentChoices(moved *forum) ([]resource.Choice, error) {
 		if inside = -1; f.ID == moved.ID {
 			inside = f.Depth
 		} else if f.Type != "link" {
-			list = append(list, resource.Choice{Value: itoa(f.ID), Label: indented(f.Title, f.Depth)})
+			list = append(list, resource.Choice{Value: kernel.Itoa(f.ID), Label: Indented(f.Title, f.Depth)})
 		}
 	}
 	return list, err
@@ -179,10 +180,12 @@ type matrixCell struct {
 	Inherited    bool   // whether the group would have the right by inheritance
 }
 
-// matrixField returns the name of the field for a right of a group in the form with the rights of all groups.
-func matrixField(group int64, bit int) string { return "g" + itoa(group) + "b" + strconv.Itoa(bit) }
+// MatrixField returns the name of the field for a right of a group in the form with the rights of all groups.
+func MatrixField(group int64, bit int) string {
+	return "g" + kernel.Itoa(group) + "b" + strconv.Itoa(bit)
+}
 
-func (c *call) matrix() error {
+func (c *Call) matrix() error {
 	id := c.ID("forumId")
 	only := c.Query.Number("group")
 	if err := c.Query.Err(); err != nil {
@@ -193,12 +196,12 @@ func (c *call) matrix() error {
 
 // showMatrix shows the rights of one group, or of all groups if only is 0. For groups in sent it shows what the
 // form sent.
-func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
-	f, err := c.Admin.ForumByID(c.Context(), c.actor, id)
+func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
+	f, err := c.Admin.ForumByID(c.Context(), c.Actor, id)
 	if err != nil {
 		return err
 	}
-	columns, err := c.Admin.Matrix(c.Context(), c.actor, id)
+	columns, err := c.Admin.Matrix(c.Context(), c.Actor, id)
 	if err != nil {
 		return err
 	}
@@ -207,7 +210,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	stored := make(map[int64]admin.Override)
 	var differing []admin.Difference
 	for _, column := range columns {
-		page.Groups.Add(itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
+		page.Groups.Add(kernel.Itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
 			continue
 		}
@@ -231,7 +234,7 @@ func (c *call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 		row := matrixRow{Right: right}
 		for _, column := range page.Columns {
 			cell := matrixCell{
-				Field: matrixField(column.Group.ID, right.Bit), Group: column.Group.Name,
+				Field: MatrixField(column.Group.ID, right.Bit), Group: column.Group.Name,
 				Inherited: column.Inherited.Has(right.Mask()),
 			}
 			switch {
@@ -257,9 +260,9 @@ func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list [
 	return list
 }
 
-func (c *call) saveMatrix() error {
+func (c *Call) saveMatrix() error {
 	id := c.ID("forumId")
-	groups, err := c.Admin.Groups(c.Context(), c.actor)
+	groups, err := c.Admin.Groups(c.Context(), c.Actor)
 	if err != nil {
 		return err
 	}
@@ -268,7 +271,7 @@ func (c *call) saveMatrix() error {
 		var o admin.Override
 		shown := false // a group that was made in the meantime is not on the form
 		for _, right := range admin.Rights() {
-			field := matrixField(g.ID, right.Bit)
+			field := MatrixField(g.ID, right.Bit)
 			shown = shown || c.Form.Has(field)
 			switch c.Form.Text(field) {
 			case "allow":
@@ -285,12 +288,12 @@ func (c *call) saveMatrix() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	if err := c.Admin.SetOverrides(c.Context(), c.actor, id, overrides, c.Match()); err != nil {
+	if err := c.Admin.SetOverrides(c.Context(), c.Actor, id, overrides, c.Match()); err != nil {
 		return c.showMatrix(err, id, only, overrides)
 	}
-	to := "/admin/forums/" + itoa(id) + "/rights"
+	to := "/admin/forums/" + kernel.Itoa(id) + "/rights"
 	if only != 0 {
-		to += "?group=" + itoa(only)
+		to += "?group=" + kernel.Itoa(only)
 	}
 	return c.Redirect(to, "Saved. The rights count from now on.")
 }

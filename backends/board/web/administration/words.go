@@ -1,28 +1,32 @@
-package web
+package administration
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-var prefixList = resource.List[*call, admin.PrefixRow]{
-	Path: "/admin/prefixes", Head: adminHead("Prefixes", "New prefix", "/admin/prefixes/new"),
+var prefixList = resource.List[*Call, admin.PrefixRow]{
+	Path: "/admin/prefixes", Head: listHead("Prefixes", "New prefix", "/admin/prefixes/new"),
 	Nouns: [2]string{"prefix", "prefixes"},
 	Empty: "There are no prefixes. A prefix is a label of threads, such as Question.",
 	Columns: []resource.Column[admin.PrefixRow]{
 		{
 			Label: "Label",
-			Show:  func(p admin.PrefixRow) resource.Cell { return resource.Link("/admin/prefixes/"+itoa(p.ID), p.Label) },
+			Show: func(p admin.PrefixRow) resource.Cell {
+				return resource.Link("/admin/prefixes/"+kernel.Itoa(p.ID), p.Label)
+			},
 		},
 		{Label: "Offered by", Show: func(p admin.PrefixRow) resource.Cell {
 			return resource.Text(pages.Plural(int64(len(p.Forums)), "forum", "forums"))
 		}},
 		{Label: "Place", Count: func(p admin.PrefixRow) int64 { return p.Position }},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.PrefixRow, error) { return c.Admin.Prefixes(c.Context(), c.actor) }),
-	ID:   func(p admin.PrefixRow) string { return itoa(p.ID) }, Name: func(p admin.PrefixRow) string { return p.Label },
-	Actions: []resource.Action[*call]{{
+	Rows: resource.Whole(func(c *Call) ([]admin.PrefixRow, error) { return c.Admin.Prefixes(c.Context(), c.Actor) }),
+	ID:   func(p admin.PrefixRow) string { return kernel.Itoa(p.ID) },
+	Name: func(p admin.PrefixRow) string { return p.Label },
+	Actions: []resource.Action[*Call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true, Confirm: "Threads lose them.",
 		Do: withID((*admin.Service).DeletePrefix, ""),
 	}},
@@ -34,24 +38,24 @@ type prefix struct {
 	forums []string
 }
 
-var prefixForm = resource.Form[*call, prefix]{
+var prefixForm = resource.Form[*Call, prefix]{
 	Path: "/admin/prefixes/{prefixId}", New: "/admin/prefixes/new",
 	Head: formHead("New prefix", "Prefixes", "/admin/prefixes"),
-	About: func(_ *call, p *prefix, h *resource.Head) error {
+	About: func(_ *Call, p *prefix, h *resource.Head) error {
 		if p.ID != 0 {
 			h.Title = "Prefix " + p.Label
 		}
 		return nil
 	},
-	Load: func(c *call) (*prefix, error) {
+	Load: func(c *Call) (*prefix, error) {
 		if c.isNew("prefixId") {
 			return new(prefix), nil
 		}
-		list, err := c.Admin.Prefixes(c.Context(), c.actor)
+		list, err := c.Admin.Prefixes(c.Context(), c.Actor)
 		row, err := resource.One(list, err, func(p admin.PrefixRow) bool { return p.ID == c.ID("prefixId") })
 		return &prefix{row, textsOf(row.Forums)}, err
 	},
-	Fields: []resource.Field[*call, prefix]{
+	Fields: []resource.Field[*Call, prefix]{
 		{Name: "label", Label: "Label", Required: true, Max: 30, Text: func(p *prefix) *string { return &p.Label }},
 		{
 			Name: "position", Label: "Place in lists", Required: true, Max: 1_000_000,
@@ -59,18 +63,18 @@ var prefixForm = resource.Form[*call, prefix]{
 		},
 		{
 			Name: "forum", Label: "Offered by", List: func(p *prefix) *[]string { return &p.forums },
-			Options: func(c *call, _ *prefix) ([]resource.Choice, error) { return c.forumChoices(nil, "forum") },
+			Options: func(c *Call, _ *prefix) ([]resource.Choice, error) { return c.forumChoices(nil, "forum") },
 		},
 	},
-	Save: func(c *call, p *prefix) (resource.Done, error) {
+	Save: func(c *Call, p *prefix) (resource.Done, error) {
 		row := p.PrefixRow
 		row.Forums = numbersOf(p.forums)
-		return resource.Done{To: "/admin/prefixes"}, c.Admin.SetPrefix(c.Context(), c.actor, row)
+		return resource.Done{To: "/admin/prefixes"}, c.Admin.SetPrefix(c.Context(), c.Actor, row)
 	},
 }
 
-var wordList = resource.List[*call, admin.WordFilter]{
-	Path: "/admin/words", Head: adminHead("Word filter", "New word", "/admin/words/new"),
+var wordList = resource.List[*Call, admin.WordFilter]{
+	Path: "/admin/words", Head: listHead("Word filter", "New word", "/admin/words/new"),
 	Nouns: [2]string{"word", "words"},
 	Empty: "No word is filtered. A word can be replaced, or have a post wait for approval.",
 	Columns: []resource.Column[admin.WordFilter]{
@@ -85,10 +89,10 @@ var wordList = resource.List[*call, admin.WordFilter]{
 			return resource.Text("→ " + f.Replacement)
 		}},
 	},
-	Rows: resource.Whole(func(c *call) ([]admin.WordFilter, error) { return c.Admin.WordFilters(c.Context(), c.actor) }),
-	ID:   func(f admin.WordFilter) string { return itoa(f.ID) },
+	Rows: resource.Whole(func(c *Call) ([]admin.WordFilter, error) { return c.Admin.WordFilters(c.Context(), c.Actor) }),
+	ID:   func(f admin.WordFilter) string { return kernel.Itoa(f.ID) },
 	Name: func(f admin.WordFilter) string { return f.Pattern },
-	Actions: []resource.Action[*call]{{
+	Actions: []resource.Action[*Call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
 		Do: withID((*admin.Service).DeleteWordFilter, ""),
 	}},
@@ -100,11 +104,11 @@ type word struct {
 	action string
 }
 
-var wordForm = resource.Form[*call, word]{
+var wordForm = resource.Form[*Call, word]{
 	New:  "/admin/words/new",
 	Head: formHead("New word", "Word filter", "/admin/words"),
-	Load: func(*call) (*word, error) { return &word{action: "replace"}, nil },
-	Fields: []resource.Field[*call, word]{
+	Load: func(*Call) (*word, error) { return &word{action: "replace"}, nil },
+	Fields: []resource.Field[*Call, word]{
 		{
 			Name: "pattern", Label: "Word", Required: true, Max: 100,
 			Help: "Upper and lower case are the same. Parts of words count too.",
@@ -112,15 +116,15 @@ var wordForm = resource.Form[*call, word]{
 		},
 		{
 			Name: "action", Label: "What happens", Text: func(w *word) *string { return &w.action },
-			Options: resource.Fixed[*call, *word](
+			Options: resource.Fixed[*Call, *word](
 				resource.Choice{Value: "replace", Label: "It is replaced"},
 				resource.Choice{Value: "hold", Label: "The post waits for approval"}),
 		},
 		{Name: "replacement", Label: "Replaced by", Max: 100, Text: func(w *word) *string { return &w.Replacement }},
 	},
-	Save: func(c *call, w *word) (resource.Done, error) {
+	Save: func(c *Call, w *word) (resource.Done, error) {
 		w.Hold = w.action == "hold"
-		err := c.Admin.AddWordFilter(c.Context(), c.actor, w.WordFilter)
+		err := c.Admin.AddWordFilter(c.Context(), c.Actor, w.WordFilter)
 		return resource.Done{To: "/admin/words", Notice: "Saved. It applies to new posts from now on."}, err
 	},
 }

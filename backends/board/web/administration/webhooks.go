@@ -1,4 +1,4 @@
-package web
+package administration
 
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/admin"
@@ -10,10 +10,10 @@ import (
 
 const deliveriesShown = 50
 
-func webhookAt(id int64) string { return "/admin/webhooks/" + itoa(id) }
+func webhookAt(id int64) string { return "/admin/webhooks/" + kernel.Itoa(id) }
 
-var webhookList = resource.List[*call, webhook.Webhook]{
-	Path: "/admin/webhooks", Head: adminHead("Webhooks", "New webhook", "/admin/webhooks/new"),
+var webhookList = resource.List[*Call, webhook.Webhook]{
+	Path: "/admin/webhooks", Head: listHead("Webhooks", "New webhook", "/admin/webhooks/new"),
 	Nouns: [2]string{"webhook", "webhooks"},
 	Empty: "There are no webhooks yet. A webhook calls a URL of yours when something happens on the board.",
 	Columns: []resource.Column[webhook.Webhook]{
@@ -26,19 +26,20 @@ var webhookList = resource.List[*call, webhook.Webhook]{
 		}},
 		{Label: "Switched off", Text: func(w webhook.Webhook) string { return w.DisabledReason }},
 	},
-	Rows: resource.Whole(func(c *call) ([]webhook.Webhook, error) { return c.Admin.Webhooks(c.Context(), c.actor) }),
-	ID:   func(w webhook.Webhook) string { return itoa(w.ID) }, Name: func(w webhook.Webhook) string { return w.URL },
+	Rows:    resource.Whole(func(c *Call) ([]webhook.Webhook, error) { return c.Admin.Webhooks(c.Context(), c.Actor) }),
+	ID:      func(w webhook.Webhook) string { return kernel.Itoa(w.ID) },
+	Name:    func(w webhook.Webhook) string { return w.URL },
 	Actions: webhookActions[:4],
 }
 
 // webhookActions lists the actions on the page of a webhook. The list of webhooks has the first four.
-var webhookActions = []resource.Action[*call]{
+var webhookActions = []resource.Action[*Call]{
 	{Name: "test", Label: "Send a test", Done: "sent a test", Do: withID((*admin.Service).TestWebhook, "webhookId")},
-	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *call, id string) error {
-		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), true)
+	{Name: "on", Label: "Switch on", Done: "switched on", Do: func(c *Call, id string) error {
+		return c.Admin.SetWebhook(c.Context(), c.Actor, c.idOf(id, "webhookId"), true)
 	}},
-	{Name: "off", Label: "Switch off", Done: "switched off", Do: func(c *call, id string) error {
-		return c.Admin.SetWebhook(c.Context(), c.actor, c.idOf(id, "webhookId"), false)
+	{Name: "off", Label: "Switch off", Done: "switched off", Do: func(c *Call, id string) error {
+		return c.Admin.SetWebhook(c.Context(), c.Actor, c.idOf(id, "webhookId"), false)
 	}},
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/webhooks",
@@ -47,28 +48,29 @@ var webhookActions = []resource.Action[*call]{
 	},
 	{
 		Name: "rotate", Label: "New secret", Confirm: "What is sent from now on is signed with the new one.",
-		Make: func(c *call, _ string) (string, error) {
-			return c.Admin.RotateWebhook(c.Context(), c.actor, c.ID("webhookId"))
+		Make: func(c *Call, _ string) (string, error) {
+			return c.Admin.RotateWebhook(c.Context(), c.Actor, c.ID("webhookId"))
 		},
 	},
 }
 
-var newWebhook = resource.Form[*call, webhook.Webhook]{
+var newWebhook = resource.Form[*Call, webhook.Webhook]{
 	New: "/admin/webhooks/new", Submit: "Add",
 	Head: formHead("New webhook", "Webhooks", "/admin/webhooks"),
-	Load: func(*call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: kernel.Topics}, nil },
-	Fields: []resource.Field[*call, webhook.Webhook]{
+	Load: func(*Call) (*webhook.Webhook, error) { return &webhook.Webhook{Topics: kernel.Topics}, nil },
+	Fields: []resource.Field[*Call, webhook.Webhook]{
 		{
 			Name: "url", Label: "Address", Type: "url", Required: true, Max: 2000,
-			Help: "It receives events of all forums, including private ones.", Text: func(w *webhook.Webhook) *string { return &w.URL },
+			Help: "It receives events of all forums, including private ones.",
+			Text: func(w *webhook.Webhook) *string { return &w.URL },
 		},
 		{
 			Name: "topics", Label: "Topics", List: func(w *webhook.Webhook) *[]string { return &w.Topics },
-			Options: func(*call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(kernel.Topics...), nil },
+			Options: func(*Call, *webhook.Webhook) ([]resource.Choice, error) { return resource.Words(kernel.Topics...), nil },
 		},
 	},
-	Save: func(c *call, w *webhook.Webhook) (resource.Done, error) {
-		id, secret, err := c.Admin.AddWebhook(c.Context(), c.actor, w.URL, w.Topics)
+	Save: func(c *Call, w *webhook.Webhook) (resource.Done, error) {
+		id, secret, err := c.Admin.AddWebhook(c.Context(), c.Actor, w.URL, w.Topics)
 		return resource.Done{To: webhookAt(id), Notice: "Secret that signs the calls", Secret: secret}, err
 	},
 }
@@ -91,22 +93,22 @@ var deliveryColumns = []resource.Column[webhook.Delivery]{
 }
 
 // webhookForm is the page of a webhook. It has no fields to change, only actions.
-var webhookForm = resource.Form[*call, webhook.Webhook]{
+var webhookForm = resource.Form[*Call, webhook.Webhook]{
 	Path: "/admin/webhooks/{webhookId}",
 	Head: formHead("Webhook", "Webhooks", "/admin/webhooks"),
-	About: func(_ *call, w *webhook.Webhook, h *resource.Head) error {
+	About: func(_ *Call, w *webhook.Webhook, h *resource.Head) error {
 		h.Links = []resource.Target{{Label: "Load again", Path: webhookAt(w.ID)}}
 		if !w.Enabled {
 			h.Marks = []resource.Cell{resource.Tag("off", "gone")}
 		}
 		return nil
 	},
-	Load: func(c *call) (*webhook.Webhook, error) {
-		list, err := c.Admin.Webhooks(c.Context(), c.actor)
+	Load: func(c *Call) (*webhook.Webhook, error) {
+		list, err := c.Admin.Webhooks(c.Context(), c.Actor)
 		w, err := resource.One(list, err, func(w webhook.Webhook) bool { return w.ID == c.ID("webhookId") })
 		return &w, err
 	},
-	Facts: func(_ *call, w *webhook.Webhook) []resource.Fact {
+	Facts: func(_ *Call, w *webhook.Webhook) []resource.Fact {
 		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+
 			w.CreatedBy).If(w.CreatedBy != ""))
 		list := []resource.Fact{
@@ -121,11 +123,11 @@ var webhookForm = resource.Form[*call, webhook.Webhook]{
 		return list
 	},
 	Actions: webhookActions, Name: func(w *webhook.Webhook) string { return w.URL },
-	Offers: func(_ *call, w *webhook.Webhook, action string) bool {
+	Offers: func(_ *Call, w *webhook.Webhook, action string) bool {
 		return action != "on" && action != "off" || (action == "off") == w.Enabled
 	},
-	Below: func(c *call, w *webhook.Webhook) ([]resource.Part, error) {
-		list, err := c.Admin.Deliveries(c.Context(), c.actor, w.ID, deliveriesShown)
+	Below: func(c *Call, w *webhook.Webhook) ([]resource.Part, error) {
+		list, err := c.Admin.Deliveries(c.Context(), c.Actor, w.ID, deliveriesShown)
 		return []resource.Part{deliveries.Of(list)}, err
 	},
 }
