@@ -28,19 +28,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	return directive.Options(d, func(option string) error {
 		var err error
 		switch option {
 		case "base_url":
-			if !d.AllArgs(&h.BaseURL) {
-				return d.ArgErr()
-			}
+			err = directive.Text(d, &h.BaseURL)
 		case "model":
 			h.Model = new(Model)
 			err = endpoint(d, &h.Model.URL, map[string]*string{
@@ -103,17 +95,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				h.Cache = caddy.Duration(lasts)
 			}
 		case "log_queries":
-			if h.LogQueries = true; d.NextArg() {
-				return d.ArgErr()
-			}
+			err = directive.Flag(d, &h.LogQueries)
 		default:
 			return directive.NoOption(d, "answer has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
@@ -133,30 +120,18 @@ func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string,
 	if !d.AllArgs(address) {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		if flag, ok := flags[d.Val()]; ok {
-			if *flag {
-				return d.Errf("%s is given twice", d.Val())
-			}
-			if *flag = true; d.NextArg() {
-				return d.ArgErr()
-			}
-			continue
+	return directive.Options(d, func(name string) error {
+		if flag, ok := flags[name]; ok {
+			return directive.Flag(d, flag)
 		}
-		place, ok := words[d.Val()]
+		place, ok := words[name]
 		if !ok {
 			return directive.NoOption(d, option+" has no option %q; there are: %s",
-				d.Val(), strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)),
+				name, strings.Join(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(words)),
 					maps.Keys(flags)))), ", "))
 		}
-		if *place != "" {
-			return d.Errf("%s is given twice", d.Val())
-		}
-		if !d.AllArgs(place) {
-			return d.ArgErr()
-		}
-	}
-	return nil
+		return directive.Text(d, place)
+	})
 }
 
 func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
@@ -164,16 +139,12 @@ func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&h.WebSearch.URL) {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch option := d.Val(); option {
+	return directive.Options(d, func(option string) error {
+		switch option {
 		case "key":
-			if !d.AllArgs(&h.WebSearch.Key) {
-				return d.ArgErr()
-			}
+			return directive.Text(d, &h.WebSearch.Key)
 		case "hosts":
-			if h.WebSearch.Hosts = append(h.WebSearch.Hosts, d.RemainingArgs()...); len(h.WebSearch.Hosts) == 0 {
-				return d.ArgErr()
-			}
+			return directive.Texts(d, &h.WebSearch.Hosts)
 		case "timeout":
 			var text string
 			if !d.AllArgs(&text) {
@@ -187,8 +158,8 @@ func (h *Handler) unmarshalWebSearch(d *caddyfile.Dispenser) error {
 		default:
 			return directive.NoOption(d, "web_search has no option %q; there are: hosts, key, timeout", option)
 		}
-	}
-	return nil
+		return nil
+	}, "hosts")
 }
 
 // Interface guard

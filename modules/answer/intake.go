@@ -56,24 +56,15 @@ func (h *Handler) unmarshalWatch(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&h.Watch.Folder) {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch option := d.Val(); option {
+	return directive.Options(d, func(option string) error {
+		switch option {
 		case "every":
-			if err := every(d, &h.Watch.Every); err != nil {
-				return err
-			}
+			return every(d, &h.Watch.Every)
 		case "remove":
-			if h.Watch.Remove {
-				return d.Errf("remove is given twice")
-			}
-			if h.Watch.Remove = true; d.NextArg() {
-				return d.ArgErr()
-			}
-		default:
-			return directive.NoOption(d, "watch has no option %q; there are: every, remove", option)
+			return directive.Flag(d, &h.Watch.Remove)
 		}
-	}
-	return nil
+		return directive.NoOption(d, "watch has no option %q; there are: every, remove", option)
+	})
 }
 
 // unmarshalFetch reads
@@ -86,21 +77,15 @@ func (h *Handler) unmarshalFetch(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&h.Fetch.File) {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		if option := d.Val(); option != "every" {
+	return directive.Options(d, func(option string) error {
+		if option != "every" {
 			return directive.NoOption(d, "fetch has no option %q; there is: every", option)
 		}
-		if err := every(d, &h.Fetch.Every); err != nil {
-			return err
-		}
-	}
-	return nil
+		return every(d, &h.Fetch.Every)
+	})
 }
 
 func every(d *caddyfile.Dispenser, into *caddy.Duration) error {
-	if *into != 0 {
-		return d.Errf("every is given twice")
-	}
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()

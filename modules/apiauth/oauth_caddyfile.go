@@ -43,13 +43,7 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"audience": &o.Audiences, "scope": &o.Scopes, "acr": &o.ACR, "algorithms": &o.Algorithms,
 		"typ": &o.Types,
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	return directive.Options(d, func(option string) error {
 		text, isText := texts[option]
 		list, isList := lists[option]
 		var err error
@@ -59,9 +53,7 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				err = d.ArgErr()
 			}
 		case isList:
-			if *list = d.RemainingArgs(); len(*list) == 0 {
-				err = d.ArgErr()
-			}
+			err = directive.Texts(d, list)
 		case option == "leeway":
 			o.Leeway, err = unmarshalTime(d, time.Second, maxLeeway)
 		case option == "max_age":
@@ -72,11 +64,8 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			err = directive.NoOption(d, "unknown option %q; there are: issuer, audience, scope, acr, max_age, jwks_url, introspection, algorithms, typ, leeway, resource_metadata, resource_name", option)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
@@ -84,13 +73,7 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	texts := map[string]*string{"url": &i.URL, "client_id": &i.ClientID, "client_secret": &i.ClientSecret}
-	seen := make(map[string]bool)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	return directive.Options(d, func(option string) error {
 		text, isText := texts[option]
 		var err error
 		switch {
@@ -103,11 +86,8 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 		default:
 			err = directive.NoOption(d, "unknown option %q; there are: url, client_id, client_secret, cache", option)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // unmarshalTime parses an option that is a duration.

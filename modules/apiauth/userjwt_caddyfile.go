@@ -35,30 +35,18 @@ func (u *UserJWT) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"audience": &u.Audiences, "public_key": &u.PublicKeys, "algorithms": &u.Algorithms,
 		"typ": &u.Types,
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] && option != "required_claim" {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	return directive.Options(d, func(option string) error {
 		if text, ok := texts[option]; ok {
 			if !d.AllArgs(text) || *text == "" {
 				return d.ArgErr()
 			}
-			continue
+			return nil
 		}
 		if list, ok := lists[option]; ok {
-			if *list = d.RemainingArgs(); len(*list) == 0 {
-				return d.ArgErr()
-			}
-			continue
+			return directive.Texts(d, list)
 		}
-		if err := u.unmarshalOption(d, option); err != nil {
-			return err
-		}
-	}
-	return nil
+		return u.unmarshalOption(d, option)
+	}, "required_claim")
 }
 
 func (u *UserJWT) unmarshalOption(d *caddyfile.Dispenser, option string) error {

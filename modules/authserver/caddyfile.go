@@ -24,28 +24,19 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		var place *string
-		switch option := d.Val(); option {
-		case "config":
-			place = &h.Config
-		case "listener":
-			place = &h.Listener
-		default:
+	err := directive.Options(d, func(option string) error {
+		place := map[string]*string{"config": &h.Config, "listener": &h.Listener}[option]
+		if place == nil {
 			return directive.NoOption(d, "authserver has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
-		}
-		if *place != "" {
-			return d.Errf("%s is given twice", d.Val())
 		}
 		if !d.AllArgs(place) || *place == "" {
 			return d.ArgErr()
 		}
-		if place == &h.Config {
-			h.Config = directive.Beside(d, h.Config)
-		}
-	}
+		return nil
+	})
+	h.Config = directive.Beside(d, h.Config)
 	h.Revision = revision(h.Config)
-	return nil
+	return err
 }
 
 // revision returns a digest of the current content of a file, or "" if it cannot be read, which is reported when it is

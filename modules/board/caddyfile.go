@@ -49,28 +49,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
-		if option == "mail" {
-			m, err := mailserver.Unmarshal(d)
-			if err != nil {
-				return err
-			}
-			h.Mail = m
-			continue
-		}
-		if option == "oidc" {
-			p, err := oidc.Unmarshal(d)
-			if err != nil {
-				return err
-			}
-			h.OIDC = p
-			continue
+	return directive.Options(d, func(option string) (err error) {
+		switch option {
+		case "mail":
+			h.Mail, err = mailserver.Unmarshal(d)
+			return err
+		case "oidc":
+			h.OIDC, err = oidc.Unmarshal(d)
+			return err
 		}
 		args := d.RemainingArgs()
 		flag := map[string]*bool{
@@ -102,8 +88,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		default:
 			return directive.NoOption(d, "board has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // UnmarshalCaddyfile parses the provider. Syntax:
@@ -117,30 +103,20 @@ func (t *Token) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		option, args := d.Val(), d.RemainingArgs()
-		switch {
-		case option == "guest" && len(args) == 0:
-			if t.Guest {
-				return d.Err("guest is given twice")
+	return directive.Options(d, func(option string) (err error) {
+		switch option {
+		case "guest":
+			return directive.Flag(d, &t.Guest)
+		case "bad_token":
+			args := d.RemainingArgs()
+			if len(args) != 4 {
+				return d.ArgErr()
 			}
-			t.Guest = true
-		case option == "bad_token" && len(args) == 4:
-			if t.BadToken != nil {
-				return d.Err("bad_token is given twice")
-			}
-			charge, err := parseCharge(d, args)
-			if err != nil {
-				return err
-			}
-			t.BadToken = charge
-		case option == "guest" || option == "bad_token":
-			return d.ArgErr()
-		default:
-			return directive.NoOption(d, "board_token: unknown option %q; there are: guest, bad_token", option)
+			t.BadToken, err = parseCharge(d, args)
+			return err
 		}
-	}
-	return nil
+		return directive.NoOption(d, "board_token: unknown option %q; there are: guest, bad_token", option)
+	})
 }
 
 func parseCharge(d *caddyfile.Dispenser, args []string) (*Charge, error) {

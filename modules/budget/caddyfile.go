@@ -31,19 +31,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
+	err := directive.Options(d, func(option string) error {
 		if option == "cost" {
-			if err := h.unmarshalCost(d); err != nil {
-				return err
-			}
-			continue
+			return h.unmarshalCost(d)
 		}
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
 		field := map[string]*string{
 			"name": &h.Name, "key": &h.Key, "limit": &h.Limit, "charge": &h.Charge, "on_error": &h.OnError,
 		}[option]
@@ -68,11 +59,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.Window = caddy.Duration(window)
 		}
+		return nil
+	}, "cost")
+	if err == nil && h.Limit == "" {
+		err = d.Err("limit is required")
 	}
-	if h.Limit == "" {
-		return d.Err("limit is required")
-	}
-	return nil
+	return err
 }
 
 func (h *Handler) unmarshalCost(d *caddyfile.Dispenser) error {

@@ -51,65 +51,32 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"stop_on_policy": &h.StopOnPolicy, "entry_fallback": &h.EntryFallback, "hide_failed_attempts": &h.HideFailedAttempts,
 		"no_cache_marks": &h.NoCacheMarks, "claude_names": &h.ClaudeNames,
 	}
-	for d.NextBlock(0) {
-		option := d.Val()
+	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "first_content":
-			if err := gateway.Durations(d, &h.FirstContent); err != nil {
-				return err
-			}
+			err = gateway.Durations(d, &h.FirstContent)
 		case "answer":
-			if err := gateway.Durations(d, &h.Answer); err != nil {
-				return err
-			}
+			err = gateway.Durations(d, &h.Answer)
 		case "idle":
-			if h.Idle != 0 {
-				return d.Err("idle is given twice")
-			}
-			var err error
-			if h.Idle, err = gateway.Duration(d); err != nil {
-				return err
-			}
+			h.Idle, err = gateway.Duration(d)
 		case "answer_items":
-			if h.AnswerItems != 0 {
-				return d.Err("answer_items is given twice")
-			}
-			if err := h.answerItems(d); err != nil {
-				return err
-			}
+			err = h.answerItems(d)
 		case "store_responses":
-			if h.StoreResponses != nil {
-				return d.Err("store_responses is given twice")
-			}
 			h.StoreResponses = new(StoreResponses)
-			if err := h.StoreResponses.unmarshal(d); err != nil {
-				return err
-			}
+			err = h.StoreResponses.unmarshal(d)
 		case "routing":
-			if err := h.routing(d); err != nil {
-				return err
-			}
+			err = h.routing(d)
 		case "weight":
-			if err := h.weight(d); err != nil {
-				return err
-			}
+			err = h.weight(d)
 		case "default_tier":
-			if h.DefaultTier != "" {
-				return d.Err("default_tier is given twice")
-			}
-			if !d.AllArgs(&h.DefaultTier) {
-				return d.ArgErr()
-			}
+			err = directive.Text(d, &h.DefaultTier)
 		case "anonymous":
-			if h.Anonymous != "" {
-				return d.Err("anonymous is given twice")
-			}
 			h.Anonymous = "anonymous"
 			if d.NextArg() {
 				h.Anonymous = d.Val()
 			}
 			if d.NextArg() {
-				return d.ArgErr()
+				err = d.ArgErr()
 			}
 		default:
 			flag, ok := flags[option]
@@ -117,16 +84,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return directive.NoOption(d,
 					"unknown option %q; there are: first_content, answer, idle, default_tier, stop_on_policy, entry_fallback, answer_items, store_responses, routing, weight, claude_names, no_cache_marks, hide_failed_attempts, anonymous", option)
 			}
-			if d.NextArg() {
-				return d.ArgErr()
-			}
-			if *flag {
-				return d.Errf("%s is given twice", option)
-			}
-			*flag = true
+			err = directive.Flag(d, flag)
 		}
-	}
-	return nil
+		return err
+	}, "first_content", "answer", "routing", "weight")
 }
 
 // routing parses the order of tiers. Without a tier it applies to all three.
@@ -202,14 +163,7 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	given := make(map[string]bool)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
-		if given[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		given[option] = true
-		var err error
+	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "size":
 			o.Size, err = byteSize(d, "8MiB")
@@ -227,11 +181,8 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 			return directive.NoOption(d,
 				"unknown option %q; there are: size, quota, conversation_items, chain, background_parallel, background_time", option)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // byteSize parses the single argument of an option as a size. example is one for the message of an error.

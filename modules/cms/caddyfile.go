@@ -1,6 +1,7 @@
 package cms
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -21,41 +22,24 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		if d.Val() == "oidc" {
-			if h.OIDC != nil {
-				return d.Errf("%s is given twice", d.Val())
-			}
-			var err error
-			if h.OIDC, err = oidc.Unmarshal(d); err != nil {
-				return err
-			}
-			continue
-		}
-		into := &h.Site
-		switch d.Val() {
-		case "site":
-		case "admin":
-			into = &h.Admin
-		case "base_url":
-			into = &h.BaseURL
-		case "isolation":
-			into = &h.Isolation
-		default:
-			return directive.NoOption(d, "cms has no option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
-		}
-		if *into != "" {
-			return d.Errf("%s is given twice", d.Val())
-		}
-		if !d.AllArgs(into) || *into == "" {
+	texts := map[string]*string{
+		"site": &h.Site, "admin": &h.Admin, "base_url": &h.BaseURL, "isolation": &h.Isolation,
+	}
+	err := directive.Options(d, func(option string) (err error) {
+		into := texts[option]
+		switch {
+		case option == "oidc":
+			h.OIDC, err = oidc.Unmarshal(d)
+			return err
+		case into == nil:
+			return directive.NoOption(d, "cms has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
+		case !d.AllArgs(into) || *into == "":
 			return d.ArgErr()
 		}
-	}
-	if h.Site == "" {
-		h.Site = "site"
-	}
-	h.Site = directive.Beside(d, h.Site)
-	return nil
+		return nil
+	})
+	h.Site = directive.Beside(d, cmp.Or(h.Site, "site"))
+	return err
 }
 
 // Interface guard

@@ -1,6 +1,54 @@
 package directive
 
-import "github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+import (
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// Options calls parse for each option of the block that may follow. An option is given at most once, unless it is one of
+// repeated.
+func Options(d *caddyfile.Dispenser, parse func(option string) error, repeated ...string) error {
+	seen := make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		if seen[option] && !slices.Contains(repeated, option) {
+			return d.Errf("%s is given twice", option)
+		}
+		seen[option] = true
+		if err := parse(option); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Text parses the only argument of an option.
+func Text(d *caddyfile.Dispenser, into *string) error {
+	if !d.AllArgs(into) {
+		return d.ArgErr()
+	}
+	return nil
+}
+
+// Texts parses the arguments of an option that has one or more, and appends them.
+func Texts(d *caddyfile.Dispenser, into *[]string) error {
+	args := d.RemainingArgs()
+	if len(args) == 0 {
+		return d.ArgErr()
+	}
+	*into = append(*into, args...)
+	return nil
+}
+
+// Flag parses an option without arguments.
+func Flag(d *caddyfile.Dispenser, into *bool) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	*into = true
+	return nil
+}
 
 // NoOption returns the error for a word in a block that is not one of its options; format takes the word first and then
 // args. If the word is a brace, the line in fact opens a block for an option that takes none, and the error says so.

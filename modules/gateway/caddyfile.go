@@ -36,64 +36,42 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch d.Val() {
-		case "file", "prices":
-			option, into := d.Val(), &c.File
-			if option == "prices" {
-				into = &c.Prices
-			}
-			if *into != "" {
-				return d.Errf("%s is given twice", option)
-			}
-			if !d.AllArgs(into) {
-				return d.ArgErr()
-			}
-		case "provider_keys":
-			if c.ProviderKeys != "" {
-				return d.Err("provider_keys is given twice")
-			}
-			if !d.AllArgs(&c.ProviderKeys) {
-				return d.ArgErr()
-			}
-		case "own_keys":
-			if c.OwnKeys != "" {
-				return d.Err("own_keys is given twice")
-			}
-			if !d.AllArgs(&c.OwnKeys) {
-				return d.ArgErr()
-			}
-		case "enable", "disable":
-			list := &c.Enable
-			if d.Val() == "disable" {
-				list = &c.Disable
-			}
-			args := d.RemainingArgs()
-			if len(args) == 0 {
-				return d.ArgErr()
-			}
-			*list = append(*list, args...)
-		case "alias":
-			var name, target string
-			if !d.AllArgs(&name, &target) {
-				return d.ArgErr()
-			}
-			if _, twice := c.Aliases[name]; twice {
-				return d.Errf("alias %s is given twice", name)
-			}
-			if c.Aliases == nil {
-				c.Aliases = make(map[string]string)
-			}
-			c.Aliases[name] = target
-		case "provider":
-			if err := c.provider(d); err != nil {
-				return err
-			}
-		default:
-			return directive.NoOption(d,
-				"unknown option %q; there are: file, prices, enable, disable, provider_keys, own_keys, alias, provider", d.Val())
-		}
+	texts := map[string]*string{
+		"file": &c.File, "prices": &c.Prices, "provider_keys": &c.ProviderKeys, "own_keys": &c.OwnKeys,
 	}
+	return directive.Options(d, func(option string) error {
+		if into := texts[option]; into != nil {
+			return directive.Text(d, into)
+		}
+		switch option {
+		case "enable":
+			return directive.Texts(d, &c.Enable)
+		case "disable":
+			return directive.Texts(d, &c.Disable)
+		case "alias":
+			return pair(d, &c.Aliases)
+		case "provider":
+			return c.provider(d)
+		}
+		return directive.NoOption(d,
+			"unknown option %q; there are: file, prices, enable, disable, provider_keys, own_keys, alias, provider", option)
+	}, "enable", "disable", "alias", "provider")
+}
+
+// pair parses a name and its value into a table. A name is given once.
+func pair(d *caddyfile.Dispenser, table *map[string]string) error {
+	option := d.Val()
+	var name, value string
+	if !d.AllArgs(&name, &value) {
+		return d.ArgErr()
+	}
+	if _, twice := (*table)[name]; twice {
+		return d.Errf("%s %s is given twice", option, name)
+	}
+	if *table == nil {
+		*table = make(map[string]string)
+	}
+	(*table)[name] = value
 	return nil
 }
 
@@ -110,83 +88,32 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 	}
 	p := new(Provider)
 	c.Providers[code] = p
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
+	texts := map[string]*string{"base_url": &p.BaseURL, "token_url": &p.TokenURL, "api_key": &p.APIKey}
+	tables := map[string]*map[string]string{"param": &p.Params, "header": &p.Headers, "model": &p.Models}
+	return directive.Options(d, func(option string) (err error) {
+		if into := texts[option]; into != nil {
+			return directive.Text(d, into)
+		}
+		if table := tables[option]; table != nil {
+			return pair(d, table)
+		}
 		switch option {
-		case "base_url":
-			if p.BaseURL != "" {
-				return d.Err("base_url is given twice")
-			}
-			if !d.AllArgs(&p.BaseURL) {
-				return d.ArgErr()
-			}
-		case "token_url":
-			if p.TokenURL != "" {
-				return d.Err("token_url is given twice")
-			}
-			if !d.AllArgs(&p.TokenURL) {
-				return d.ArgErr()
-			}
 		case "workload_identity":
-			if p.WorkloadIdentity {
-				return d.Err("workload_identity is given twice")
-			}
-			if d.NextArg() {
-				return d.ArgErr()
-			}
-			p.WorkloadIdentity = true
-		case "api_key":
-			if p.APIKey != "" {
-				return d.Err("api_key is given twice")
-			}
-			if !d.AllArgs(&p.APIKey) {
-				return d.ArgErr()
-			}
-		case "param", "header", "model":
-			var name, value string
-			if !d.AllArgs(&name, &value) {
-				return d.ArgErr()
-			}
-			table := &p.Params
-			switch option {
-			case "header":
-				table = &p.Headers
-			case "model":
-				table = &p.Models
-			}
-			if *table == nil {
-				*table = make(map[string]string)
-			}
-			if _, twice := (*table)[name]; twice {
-				return d.Errf("%s %s is given twice", option, name)
-			}
-			(*table)[name] = value
-		case "connect", "idle":
-			into := &p.Connect
-			if option == "idle" {
-				into = &p.Idle
-			}
-			if *into != 0 {
-				return d.Errf("%s is given twice", option)
-			}
-			var err error
-			if *into, err = Duration(d); err != nil {
-				return err
-			}
+			err = directive.Flag(d, &p.WorkloadIdentity)
+		case "connect":
+			p.Connect, err = Duration(d)
+		case "idle":
+			p.Idle, err = Duration(d)
 		case "first_content":
-			if err := Durations(d, &p.FirstContent); err != nil {
-				return err
-			}
+			err = Durations(d, &p.FirstContent)
 		case "answer":
-			if err := Durations(d, &p.Answer); err != nil {
-				return err
-			}
+			err = Durations(d, &p.Answer)
 		default:
-			return directive.NoOption(d,
+			err = directive.NoOption(d,
 				"unknown option %q; there are: base_url, api_key, workload_identity, param, header, model, token_url, connect, first_content, answer, idle", option)
 		}
-	}
-	return nil
+		return err
+	}, "param", "header", "model", "first_content", "answer")
 }
 
 // Duration parses the single argument of an option as a positive duration.
@@ -243,26 +170,15 @@ func (f *FirstRun) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&f.URL) {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch d.Val() {
+	return directive.Options(d, func(option string) error {
+		switch option {
 		case "discover":
-			args := d.RemainingArgs()
-			if len(args) == 0 {
-				return d.ArgErr()
-			}
-			f.Discover = append(f.Discover, args...)
+			return directive.Texts(d, &f.Discover)
 		case "fallback":
-			if f.Fallback != "" {
-				return d.Err("fallback is given twice")
-			}
-			if !d.AllArgs(&f.Fallback) {
-				return d.ArgErr()
-			}
-		default:
-			return directive.NoOption(d, "unknown option %q; there are: discover, fallback", d.Val())
+			return directive.Text(d, &f.Fallback)
 		}
-	}
-	return nil
+		return directive.NoOption(d, "unknown option %q; there are: discover, fallback", option)
+	}, "discover")
 }
 
 // Interface guards

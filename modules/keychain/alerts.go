@@ -57,13 +57,10 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for d.NextBlock(1) {
-		option, args := d.Val(), d.RemainingArgs()
+	return directive.Options(d, func(option string) error {
+		args := d.RemainingArgs()
 		switch option {
 		case "thresholds":
-			if a.Thresholds != nil {
-				return d.Err("thresholds is given twice")
-			}
 			for _, text := range args {
 				percent, err := strconv.Atoi(text)
 				if err != nil {
@@ -90,14 +87,12 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 			}
 			a.MembersOff = true
 		case "errors", "latency", "window", "requests":
-			if err := a.Watch.unmarshal(d, option, args); err != nil {
-				return err
-			}
+			return a.Watch.unmarshal(d, option, args)
 		default:
 			return directive.NoOption(d, "unknown option %q; there are: thresholds, mail, webhook, members, errors, latency, window, requests", option)
 		}
-	}
-	return nil
+		return nil
+	}, "mail", "webhook")
 }
 
 // options checks the option and converts it for the gateway.

@@ -43,19 +43,16 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 	if len(args) != 1 {
 		return d.ArgErr()
 	}
-	var given bool
 	var err error
 	text := args[0]
 	switch option {
 	case "errors":
-		given = w.Errors != 0
 		if text == "off" {
 			w.Errors = -1
 		} else if w.Errors, err = strconv.Atoi(text); err != nil || w.Errors <= 0 {
 			return d.Errf("errors: %q is neither off nor a number of percent such as 20", text)
 		}
 	case "requests":
-		given = w.Requests != 0
 		if w.Requests, err = strconv.ParseInt(text, 10, 64); err != nil || w.Requests <= 0 {
 			return d.Errf("requests: %q is not a number such as 20", text)
 		}
@@ -64,15 +61,11 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 		if option == "window" {
 			into = &w.Window
 		}
-		given = *into != 0
 		length, err := caddy.ParseDuration(text)
 		if err != nil || length <= 0 {
 			return d.Errf("%s: %q is not a duration such as 30s or 10m", option, text)
 		}
 		*into = caddy.Duration(length)
-	}
-	if given {
-		return d.Errf("%s is given twice", option)
 	}
 	return nil
 }

@@ -65,72 +65,34 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		switch d.Val() {
+	return directive.Options(d, func(option string) (err error) {
+		switch option {
 		case "console":
-			if h.Console != nil {
-				return d.Err("console is given twice")
-			}
 			h.Console = new(Console)
-			if err := h.Console.unmarshal(d); err != nil {
-				return err
-			}
+			err = h.Console.unmarshal(d)
 		case "new_users":
-			if h.NewUsers != nil {
-				return d.Err("new_users is given twice")
-			}
 			h.NewUsers = new(NewUsers)
-			if err := h.NewUsers.unmarshal(d); err != nil {
-				return err
-			}
+			err = h.NewUsers.unmarshal(d)
 		case "teams":
-			if h.Teams != nil {
-				return d.Err("teams is given twice")
-			}
-			var err error
-			if h.Teams, err = unmarshalTeams(d); err != nil {
-				return err
-			}
-		case "operators", "auditors":
-			into := &h.Operators
-			if d.Val() == "auditors" {
-				into = &h.Auditors
-			}
-			if *into != nil {
-				return d.Errf("%s is given twice", d.Val())
-			}
-			*into = new(People)
-			if err := (*into).unmarshal(d); err != nil {
-				return err
-			}
+			h.Teams, err = unmarshalTeams(d)
+		case "operators":
+			h.Operators = new(People)
+			err = h.Operators.unmarshal(d)
+		case "auditors":
+			h.Auditors = new(People)
+			err = h.Auditors.unmarshal(d)
 		case "mail":
-			if h.Mail != nil {
-				return d.Err("mail is given twice")
-			}
-			var err error
-			if h.Mail, err = mailserver.Unmarshal(d); err != nil {
-				return err
-			}
+			h.Mail, err = mailserver.Unmarshal(d)
 		case "alerts":
-			if h.Alerts != nil {
-				return d.Err("alerts is given twice")
-			}
 			h.Alerts = new(Alerts)
-			if err := h.Alerts.unmarshal(d); err != nil {
-				return err
-			}
+			err = h.Alerts.unmarshal(d)
 		case "request_log":
-			if h.RequestLog != 0 {
-				return d.Err("request_log is given twice")
-			}
-			if err := h.unmarshalRequestLog(d); err != nil {
-				return err
-			}
+			err = h.unmarshalRequestLog(d)
 		default:
-			return directive.NoOption(d, "unknown option %q; there are: %s", d.Val(), strings.Join(optionNames, ", "))
+			err = directive.NoOption(d, "unknown option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (h *Handler) unmarshalRequestLog(d *caddyfile.Dispenser) error {
@@ -162,43 +124,34 @@ func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 		return nil
 	}
 	provider := new(management.OIDC)
-	seen := make(map[string]bool)
-	for d.NextBlock(1) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	needy := false // reports whether there is an option that needs a line oidc
+	err := directive.Options(d, func(option string) error {
+		needy = needy || option != "oidc"
 		switch option {
 		case "oidc":
+			c.OIDC = provider
 			if !d.AllArgs(&provider.Issuer, &provider.ClientID) {
 				return d.ArgErr()
 			}
-			c.OIDC = provider
 		case "scopes":
-			if provider.Scopes = d.RemainingArgs(); len(provider.Scopes) == 0 {
-				return d.ArgErr()
-			}
+			return directive.Texts(d, &provider.Scopes)
 		case "resource":
 			if !d.AllArgs(&provider.Resource) || provider.Resource == "" {
 				return d.ArgErr()
 			}
 		case "token":
-			if !d.AllArgs(&provider.Token) {
-				return d.ArgErr()
-			}
+			return directive.Text(d, &provider.Token)
 		case "origins":
-			if c.Origins = d.RemainingArgs(); len(c.Origins) == 0 {
-				return d.ArgErr()
-			}
+			return directive.Texts(d, &c.Origins)
 		default:
 			return directive.NoOption(d, "unknown option %q; there are: oidc, scopes, resource, token, origins", option)
 		}
+		return nil
+	})
+	if err == nil && c.OIDC == nil && needy {
+		err = d.Err("scopes, resource, token and origins need a line oidc <issuer> <client_id>")
 	}
-	if c.OIDC == nil && (seen["scopes"] || seen["resource"] || seen["token"] || seen["origins"]) {
-		return d.Err("scopes, resource, token and origins need a line oidc <issuer> <client_id>")
-	}
-	return nil
+	return err
 }
 
 // Interface guards

@@ -114,41 +114,25 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 	dollars := map[string]**spending.MicroUSD{
 		"usd_per_day": &n.USDPerDay, "usd_per_week": &n.USDPerWeek, "usd_per_month": &n.USDPerMonth, "usd_total": &n.USDTotal,
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(1) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
-		var err error
+	return directive.Options(d, func(option string) (err error) {
 		switch number, usd := numbers[option], dollars[option]; {
 		case number != nil:
 			*number, err = amount(d, parseWhole)
 		case usd != nil:
 			*usd, err = amount(d, spending.ParseUSD)
 		case option == "team":
-			if !d.AllArgs(&n.Team) {
-				err = d.ArgErr()
-			}
+			err = directive.Text(d, &n.Team)
 		case option == "allow":
-			if n.AllowedModels = d.RemainingArgs(); len(n.AllowedModels) == 0 {
-				err = d.ArgErr()
-			}
+			err = directive.Texts(d, &n.AllowedModels)
 		case option == "tools":
-			if n.AllowedTools = d.RemainingArgs(); len(n.AllowedTools) == 0 {
-				err = d.ArgErr()
-			}
+			err = directive.Texts(d, &n.AllowedTools)
 		default:
 			names := append(slices.Sorted(maps.Keys(numbers)), slices.Sorted(maps.Keys(dollars))...)
 			err = directive.NoOption(d, "unknown option %q; there are: team, allow, tools, %s", option,
 				strings.Join(names, ", "))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // parseWhole parses a whole number.

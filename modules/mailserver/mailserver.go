@@ -48,20 +48,13 @@ func Unmarshal(d *caddyfile.Dispenser) (*Server, error) {
 		s.URL = ""
 	}
 	options := map[string]*string{"from": &s.From, "user": &s.User, "password": &s.Password}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		name := d.Val()
-		into := options[name]
+	return s, directive.Options(d, func(option string) error {
+		into := options[option]
 		if into == nil {
-			return nil, directive.NoOption(d, "mail: unknown option %q; there are: from, user, password", name)
+			return directive.NoOption(d, "mail: unknown option %q; there are: from, user, password", option)
 		}
-		if *into != "" {
-			return nil, d.Errf("%s is given twice", name)
-		}
-		if !d.AllArgs(into) {
-			return nil, d.ArgErr()
-		}
-	}
-	return s, nil
+		return directive.Text(d, into)
+	})
 }
 
 // Sends reports whether mails are sent rather than only logged. For a nil receiver it returns false.

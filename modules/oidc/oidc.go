@@ -58,14 +58,8 @@ func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 	if p.Issuer, p.ClientID = args[0], args[1]; len(args) == 3 {
 		p.ClientSecret = args[2]
 	}
-	seen := make(map[string]bool)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
+	return p, directive.Options(d, func(option string) error {
 		args := d.RemainingArgs()
-		if seen[option] && option != "group" {
-			return nil, d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
 		switch {
 		case option == "scopes" && len(args) > 0:
 			p.Scopes = args
@@ -75,19 +69,19 @@ func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 			p.GroupsClaim = args[0]
 		case option == "group" && len(args) > 1:
 			if _, twice := p.Groups[args[0]]; twice {
-				return nil, d.Errf("group %s is given twice", args[0])
+				return d.Errf("group %s is given twice", args[0])
 			}
 			if p.Groups == nil {
 				p.Groups = make(map[string][]string)
 			}
 			p.Groups[args[0]] = args[1:]
 		case slices.Contains([]string{"scopes", "label", "groups_claim", "group"}, option):
-			return nil, d.ArgErr()
+			return d.ArgErr()
 		default:
-			return nil, directive.NoOption(d, "oidc has no option %q; there are: scopes, label, groups_claim, group", option)
+			return directive.NoOption(d, "oidc has no option %q; there are: scopes, label, groups_claim, group", option)
 		}
-	}
-	return p, nil
+		return nil
+	}, "group")
 }
 
 // Called returns the name of the provider.

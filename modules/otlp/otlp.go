@@ -126,33 +126,17 @@ func (c *Core) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&c.Endpoint) {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		option := d.Val()
-		var place *string
+	return directive.Options(d, func(option string) error {
 		switch option {
 		case "insecure":
-			if c.Insecure {
-				return d.Err("insecure is given twice")
-			}
-			if c.Insecure = true; d.NextArg() {
-				return d.ArgErr()
-			}
-			continue
+			return directive.Flag(d, &c.Insecure)
 		case "level":
-			place = &c.Level
+			return directive.Text(d, &c.Level)
 		case "service":
-			place = &c.Service
-		default:
-			return directive.NoOption(d, "unknown option %q; there are: insecure, level, service", option)
+			return directive.Text(d, &c.Service)
 		}
-		if *place != "" {
-			return d.Errf("%s is given twice", option)
-		}
-		if !d.AllArgs(place) {
-			return d.ArgErr()
-		}
-	}
-	return nil
+		return directive.NoOption(d, "unknown option %q; there are: insecure, level, service", option)
+	})
 }
 
 // Interface guards

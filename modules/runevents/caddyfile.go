@@ -27,23 +27,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] && option != "read" && option != "submit" {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
-		var err error
+	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "prefix":
-			if !d.AllArgs(&h.Prefix) {
-				return d.ArgErr()
-			}
+			err = directive.Text(d, &h.Prefix)
 		case "alias":
-			if h.Aliases = d.RemainingArgs(); len(h.Aliases) == 0 {
-				return d.ArgErr()
-			}
+			err = directive.Texts(d, &h.Aliases)
 		case "read":
 			h.Read, err = unmarshalAccess(d, h.Read)
 		case "submit":
@@ -81,18 +70,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Errf("wide_queries: %q is not a number from 1 to %d", number, maxWideQueries)
 			}
 		case "corrective_change":
-			if d.NextArg() {
-				return d.ArgErr()
-			}
-			h.CorrectiveChange = true
+			err = directive.Flag(d, &h.CorrectiveChange)
 		default:
 			return directive.NoOption(d, "run_events has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	}, "read", "submit")
 }
 
 func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {

@@ -40,21 +40,13 @@ const maxBrandFile = 64 << 10
 
 // brandOption parses the option brand.
 func (a *App) brandOption(d *caddyfile.Dispenser) error {
-	if a.Brand != nil {
-		return d.Err("brand is given twice")
-	}
 	if d.NextArg() {
 		return d.ArgErr()
 	}
 	b := new(Brand)
-	seen := make(map[string]bool)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
+	a.Brand = b
+	return directive.Options(d, func(option string) error {
 		args := d.RemainingArgs()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
 		text, ok := map[string]*string{
 			"name": &b.Name, "logo": &b.Logo, "accent": &b.Accent, "footer": &b.Footer, "css": &b.CSS,
 		}[option]
@@ -71,9 +63,8 @@ func (a *App) brandOption(d *caddyfile.Dispenser) error {
 		if *text = args[0]; option == "logo" || option == "css" {
 			*text = directive.Beside(d, args[0])
 		}
-	}
-	a.Brand = b
-	return nil
+		return nil
+	})
 }
 
 // load resolves placeholders and reads the files. It returns nil for a nil Brand, which means that of the product.

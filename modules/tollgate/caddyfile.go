@@ -37,9 +37,8 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		var err error
-		switch d.Val() {
+	return directive.Options(d, func(option string) (err error) {
+		switch option {
 		case "database":
 			err = a.database(d)
 		case "counters":
@@ -51,11 +50,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "catalog":
 			err = serviceOption(d, &a.CatalogRaw)
 		case "allow_networks":
-			args := d.RemainingArgs()
-			if len(args) == 0 {
-				return d.ArgErr()
-			}
-			a.AllowNetworks = append(a.AllowNetworks, args...)
+			err = directive.Texts(d, &a.AllowNetworks)
 		case "first_run":
 			err = serviceOption(d, &a.FirstRunRaw)
 		case "start_wait":
@@ -63,22 +58,16 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "brand":
 			err = a.brandOption(d)
 		default:
-			return directive.NoOption(d,
+			err = directive.NoOption(d,
 				"unknown option %q; there are: database, counters, keyring, memory, catalog, allow_networks, "+
-					"first_run, start_wait, brand", d.Val())
+					"first_run, start_wait, brand", option)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	}, "database", "allow_networks")
 }
 
 // memoryOption parses `memory <size>`.
 func (a *App) memoryOption(d *caddyfile.Dispenser) error {
-	if a.Memory != 0 {
-		return d.Err("memory is given twice")
-	}
 	var size string
 	if !d.AllArgs(&size) {
 		return d.ArgErr()
@@ -93,9 +82,6 @@ func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 
 // startWaitOption parses `start_wait <duration>`.
 func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
-	if a.StartWait != 0 {
-		return d.Err("start_wait is given twice")
-	}
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
@@ -179,11 +165,7 @@ func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessag
 
 // serviceOption parses an option that belongs to a service, as the module tollgate.<option>.
 func serviceOption(d *caddyfile.Dispenser, raw *json.RawMessage) error {
-	option := d.Val()
-	if *raw != nil {
-		return d.Errf("%s is given twice", option)
-	}
-	module, err := caddyfile.UnmarshalModule(d, "tollgate."+option)
+	module, err := caddyfile.UnmarshalModule(d, "tollgate."+d.Val())
 	if err != nil {
 		return err
 	}

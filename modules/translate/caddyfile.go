@@ -25,28 +25,15 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := h.Validate(); err != nil {
 		return d.Err(err.Error())
 	}
-	for d.NextBlock(0) {
-		switch d.Val() {
+	return directive.Options(d, func(option string) error {
+		switch option {
 		case "model":
-			if h.Model != "" {
-				return d.Err("model is given twice")
-			}
-			if !d.AllArgs(&h.Model) {
-				return d.ArgErr()
-			}
+			return directive.Text(d, &h.Model)
 		case "reasoning":
-			if h.Reasoning {
-				return d.Err("reasoning is given twice")
-			}
-			if d.NextArg() {
-				return d.ArgErr()
-			}
-			h.Reasoning = true
-		default:
-			return directive.NoOption(d, "unknown option %q; there are: model, reasoning", d.Val())
+			return directive.Flag(d, &h.Reasoning)
 		}
-	}
-	return nil
+		return directive.NoOption(d, "unknown option %q; there are: model, reasoning", option)
+	})
 }
 
 // Interface guards

@@ -122,13 +122,7 @@ func (r *Redis) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&r.URL) {
 		return d.ArgErr()
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	return directive.Options(d, func(option string) error {
 		var value string
 		if option != "timeout" && option != "prefix" {
 			return directive.NoOption(d, "unknown option %q; there are: timeout, prefix", option)
@@ -138,15 +132,15 @@ func (r *Redis) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 		if option == "prefix" {
 			r.Prefix = value
-			continue
+			return nil
 		}
 		timeout, err := caddy.ParseDuration(value)
 		if err != nil {
 			return d.Errf("timeout: %v", err)
 		}
 		r.Timeout = caddy.Duration(timeout)
-	}
-	return nil
+		return nil
+	})
 }
 
 // Interface guards

@@ -131,20 +131,12 @@ func (a *AES) Key() any { return key{sha256.Sum256(slices.Concat(a.keys...)), a.
 func (a *AES) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the module name
 	a.Keys = d.RemainingArgs()
-	for d.NextBlock(0) {
-		switch d.Val() {
-		case "file":
-			if a.File != "" {
-				return d.Err("file is given twice")
-			}
-			if !d.AllArgs(&a.File) {
-				return d.ArgErr()
-			}
-		default:
-			return directive.NoOption(d, "unknown option %q; there is: file", d.Val())
+	return directive.Options(d, func(option string) error {
+		if option != "file" {
+			return directive.NoOption(d, "unknown option %q; there is: file", option)
 		}
-	}
-	return nil
+		return directive.Text(d, &a.File)
+	})
 }
 
 // Interface guards

@@ -24,28 +24,14 @@ import (
 func (t *Transit) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the module name
 	t.Keys = d.RemainingArgs()
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option := d.Val()
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
-		if err := t.option(d, option); err != nil {
-			return err
-		}
-	}
-	return nil
+	return directive.Options(d, func(option string) error { return t.option(d, option) })
 }
 
 func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 	if at := map[string]*string{
 		"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File,
 	}[option]; at != nil {
-		if !d.AllArgs(at) {
-			return d.ArgErr()
-		}
-		return nil
+		return directive.Text(d, at)
 	}
 	args := d.RemainingArgs()
 	switch option {

@@ -19,12 +19,9 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		// d.ArgErr is not used, as it quotes the argument, which may be a password.
 		return d.Err("postgres takes one argument, the dsn; put one that holds spaces in quotes")
 	}
-	for d.NextBlock(0) {
-		if d.Val() != "max_conns" {
-			return directive.NoOption(d, "unknown option %q; there is: max_conns", d.Val())
-		}
-		if p.MaxConns != 0 {
-			return d.Err("max_conns is given twice")
+	return directive.Options(d, func(option string) error {
+		if option != "max_conns" {
+			return directive.NoOption(d, "unknown option %q; there is: max_conns", option)
 		}
 		var value string
 		if !d.AllArgs(&value) {
@@ -35,6 +32,6 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			return d.Errf("max_conns: %q is not a number from 1 up", value)
 		}
 		p.MaxConns = n
-	}
-	return nil
+		return nil
+	})
 }

@@ -21,18 +21,13 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&s.Path) {
 		return d.ArgErr()
 	}
-	seen := make(map[string]bool)
-	for d.NextBlock(0) {
-		option, value := d.Val(), ""
-		if seen[option] {
-			return d.Errf("%s is given twice", option)
-		}
-		seen[option] = true
+	return directive.Options(d, func(option string) error {
 		switch option {
 		case "readers", "synchronous", "busy_timeout":
 		default:
 			return directive.NoOption(d, "unknown option %q; there are: readers, synchronous, busy_timeout", option)
 		}
+		var value string
 		if !d.AllArgs(&value) {
 			return d.ArgErr()
 		}
@@ -55,6 +50,6 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			s.BusyTimeout = caddy.Duration(timeout)
 		}
-	}
-	return nil
+		return nil
+	})
 }
