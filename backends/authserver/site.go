@@ -108,6 +108,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
 	}
 }
 
+// serve calls the route of a request. It returns an error, for the caller to write, if there is no such route, the
+// client exceeds the rate limit, or the route returns one.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	p, ok := s.paths.Find(r)
 	if !ok {

@@ -149,6 +149,7 @@ func (cs *Clients) store(ctx context.Context, c *Client) error {
 	return cs.Change(ctx, topic, c.ID, func(conn store.Conn) error { return insert(conn, c) })
 }
 
+// insert stores the row of a new client.
 func insert(conn store.Conn, c *Client) error {
 	fresh := int64(0)
 	if !c.FreshUntil.IsZero() {

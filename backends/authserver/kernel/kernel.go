@@ -45,7 +45,7 @@ type Server struct {
 	stops    []func()
 }
 
-// Conn is what statements are run on.
+// Conn is a connection or transaction of the database.
 type Conn = store.Conn
 
 // Signer returns a signer for values that the server hands out under a label.

@@ -119,6 +119,7 @@ func (ks *Keys) Reload(ctx context.Context) error {
 	return ks.reload(ctx)
 }
 
+// reload reads the keys and makes them the current set.
 func (ks *Keys) reload(ctx context.Context) error {
 	next, err := ks.load(ctx)
 	if err == nil && next.signer == nil {
@@ -136,6 +137,7 @@ func (ks *Keys) reload(ctx context.Context) error {
 	return nil
 }
 
+// load reads the keys of the store and returns them as a new set, with a first key of the algorithm if there was none.
 func (ks *Keys) load(ctx context.Context) (*set, error) {
 	stored, err := ks.options.Store.Load(ctx)
 	if err != nil {

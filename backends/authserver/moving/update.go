@@ -136,7 +136,7 @@ func (t *Target) update(
 	return changed, err
 }
 
-// facts are the roles and attributes that a user gets. Nil means that they stay.
+// facts are the roles and attributes that a user is to have. A nil field means that the present ones are kept.
 type facts struct {
 	roles      *[]string
 	attributes *map[string][]string

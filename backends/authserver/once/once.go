@@ -20,7 +20,7 @@ type Marks struct {
 	server *kernel.Server
 }
 
-// New returns the marks of a server whose counters are only in the memory of this process.
+// New returns a counters.Store for a server whose own counters are only in the memory of this process.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
 // SetNX implements counters.Store. The mark ends by the clock of the caller, like the value that it is for, so that a

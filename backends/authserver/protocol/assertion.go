@@ -41,6 +41,7 @@ func (p *Protocol) assertion(
 	return done.Answer, nil
 }
 
+// deniedAssertion records that an assertion was refused.
 func (p *Protocol) deniedAssertion(r *http.Request, c *clients.Client, err error) {
 	reason, detail := kernel.ServerError, ""
 	if e, ok := apierror.From(err); ok {

@@ -41,6 +41,7 @@ func (p *Protocol) exchange(
 	return done.Answer, nil
 }
 
+// deniedExchange records that an exchange was refused.
 func (p *Protocol) deniedExchange(r *http.Request, c *clients.Client, err error) {
 	reason := kernel.ServerError
 	if e, ok := apierror.From(err); ok {

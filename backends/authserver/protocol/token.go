@@ -44,6 +44,7 @@ func tokenError(err error) error {
 	return e
 }
 
+// grant authenticates the client of a token request and serves its grant type.
 func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.Answer, err error) {
 	form, err := kernel.ReadForm(w, r, "resource", "audience")
 	if err != nil {
@@ -100,6 +101,7 @@ func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Clie
 	return jkt, err
 }
 
+// code serves the authorization_code grant (RFC 6749 section 4.1.3).
 func (p *Protocol) code(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
@@ -113,6 +115,7 @@ func (p *Protocol) code(
 	})
 }
 
+// refresh serves the refresh_token grant (RFC 6749 section 6).
 func (p *Protocol) refresh(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
@@ -154,6 +157,7 @@ func (p *Protocol) clientCredentials(
 	return answer, nil
 }
 
+// clientCredentialsScope returns the scope and the resources of a token that a client requests for itself.
 func (p *Protocol) clientCredentialsScope(
 	r *http.Request, c *clients.Client, targets []*resources.Resource, asked string,
 ) ([]string, error) {
@@ -181,6 +185,7 @@ func (p *Protocol) clientCredentialsScope(
 	return words, nil
 }
 
+// deniedClientCredentials records that a client was refused a token for itself.
 func (p *Protocol) deniedClientCredentials(r *http.Request, c *clients.Client, err error) {
 	reason := kernel.ServerError
 	if e, ok := apierror.From(err); ok {

@@ -192,7 +192,8 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	}))
 }
 
-// alone returns ErrExists if another resource has the same URI, with or without the "/" of an empty path.
+// alone returns ErrExists if another resource has the URI of this one. URIs are the same if they differ only by the "/"
+// of an empty path.
 func (r *Resource) alone(c store.Conn) error {
 	if r.URI == "" {
 		return nil

@@ -103,6 +103,7 @@ type code struct {
 	expires  time.Time
 }
 
+// findCode returns the stored code with a digest.
 func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 	k := &code{digest: digest}
 	var granted string
@@ -344,7 +345,7 @@ func (t *Tokens) Start(
 	return answer, nil
 }
 
-// standing returns errWithdrawn if one of the consents is gone.
+// standing returns errWithdrawn if one of the consents that a grant depends on has been revoked.
 func standing(c store.Conn, consents []string) error {
 	for _, id := range consents {
 		var there int

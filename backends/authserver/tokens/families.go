@@ -168,6 +168,8 @@ func refuseRefresh(state string) error {
 	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", state)
 }
 
+// refresh does the work of Refresh for a token that was split. It returns errStale if a concurrent request has changed
+// the family, for the caller to try again.
 func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) (Answer, error) {
 	f, err := t.findFamily(ctx, id)
 	switch {

@@ -200,6 +200,7 @@ func (s *Upstreams) Remove(ctx context.Context, user string, id int64, by string
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
+// unlink does the work of Unlink and Remove.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string,
 	may func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {

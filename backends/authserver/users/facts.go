@@ -38,6 +38,7 @@ func (s *Users) Given(ctx context.Context, id string) (Given, error) {
 	})
 }
 
+// given returns the roles and attributes of a user, within a transaction.
 func given(c store.Conn, id string) (g Given, err error) {
 	var roles, attributes string
 	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
@@ -109,6 +110,7 @@ func (g *Given) Put(c store.Conn, id string) error {
 	return g.put(c, id)
 }
 
+// put stores the roles and attributes of a user, and removes the row if there are none.
 func (g *Given) put(c store.Conn, id string) error {
 	roles, err := json.Marshal(append([]string{}, g.Roles...))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // accountPath is the page on which users manage their accounts.
 const accountPath = "/account"
 
-// accountPage is the data of the account page.
+// accountPage returns the data of the account page.
 type accountPage struct {
 	User         *users.User
 	Local        bool // the user has a password here
@@ -88,6 +88,7 @@ func (c *call) accountPage() (*accountPage, error) {
 // in now.
 func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
 
+// rename sets the name of the user.
 func (c *call) rename() error {
 	if done, err := c.signedIn(); done {
 		return err
@@ -149,6 +150,7 @@ func (c *call) askPassword() error {
 	return c.Show("password", c.T("Change your password"), &passwordForm{c.session.User.Email})
 }
 
+// password replaces the password of the user.
 func (c *call) password() error {
 	if done, err := c.signedIn(); done {
 		return err

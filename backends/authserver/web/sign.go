@@ -100,6 +100,7 @@ func (c *call) askLogin() error {
 	return c.Show("login", c.T("Sign in"), form)
 }
 
+// login handles the login form.
 func (c *call) login() error {
 	if c.NoPassword {
 		return pages.NotFound()

@@ -196,7 +196,7 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// there returns an error for a reference to a row that does not exist.
+// there returns an error that names a member of the request if no row of a table has the id that the member refers to.
 func there(c store.Conn, table, id, member string) error {
 	var n int
 	var err error
