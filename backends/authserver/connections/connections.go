@@ -130,10 +130,7 @@ func (x *Connections) find(ctx context.Context, user, provider string) (*Connect
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
 			user, provider))
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone
-	}
-	return one, err
+	return one, kernel.None(err, errNone)
 }
 
 // seal returns the sealed form of a credential.
@@ -202,11 +199,8 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 	was, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, errNone)
 	}
 	p, err := x.options.Brokers.Find(ctx, was.Provider)
 	if err != nil {

@@ -204,11 +204,8 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	err := s.Read(ctx, func(c store.Conn) error {
 		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &wants)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errCode()
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, errCode())
 	}
 	return s.waiting(ctx, code, client, wants)
 }

@@ -4,6 +4,8 @@ package kernel
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -68,6 +70,14 @@ func Allow[T any](may []func(one T) error, read func() (T, error)) error {
 		}
 	}
 	return nil
+}
+
+// None returns instead in place of sql.ErrNoRows, and any other error as it is.
+func None(err, instead error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return instead
+	}
+	return err
 }
 
 // Flag returns a bool as it is stored: 1 or 0.

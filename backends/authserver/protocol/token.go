@@ -75,7 +75,7 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 		return p.refresh(r, c, form, jkt)
 	case clients.GrantClient:
 		if answer, err = p.clientCredentials(r, c, form, jkt); err != nil {
-			p.deniedClientCredentials(r, c, err)
+			p.deniedToken(r, c, "client_credentials.denied", "client_credentials_denied_total", "", err)
 		}
 		return answer, err
 	case clients.GrantDevice:
@@ -185,16 +185,20 @@ func (p *Protocol) clientCredentialsScope(
 	return words, nil
 }
 
-// deniedClientCredentials records that a client was refused a token for itself.
-func (p *Protocol) deniedClientCredentials(r *http.Request, c *clients.Client, err error) {
-	reason := kernel.ServerError
-	if e, ok := apierror.From(err); ok {
-		reason = e.Code
+// deniedToken counts a refused token request, in the metric name, and records it in the audit feed. reason is the code
+// of the error if it is empty. detail is a list of alternating names and values.
+func (p *Protocol) deniedToken(
+	r *http.Request, c *clients.Client, action, name, reason string, refusal error, detail ...string,
+) {
+	if reason == "" {
+		reason = kernel.ServerError
+		if e, ok := apierror.From(refusal); ok {
+			reason = e.Code
+		}
 	}
-	p.Count("client_credentials_denied_total", reason)
+	p.Count(name, reason)
 	p.Audit(r.Context(), kernel.Event{
-		Action: "client_credentials.denied", Actor: c.ID, Client: c.ID,
-		Address: p.Address(r), Detail: []string{"reason", reason},
+		Action: action, Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: append([]string{"reason", reason}, detail...),
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -127,10 +126,7 @@ func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err erro
 		f, err = scanFamily(c.Row("SELECT "+familyColumns+" FROM authserver_families WHERE id = ?", id))
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNoFamily
-	}
-	return f, err
+	return f, kernel.None(err, errNoFamily)
 }
 
 // alive reports whether a family is neither revoked nor expired.

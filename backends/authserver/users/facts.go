@@ -2,7 +2,6 @@ package users
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -43,11 +42,8 @@ func given(c store.Conn, id string) (g Given, err error) {
 	var roles, attributes string
 	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
 		text.Storable(id)).Scan(&roles, &attributes)
-	if errors.Is(err, sql.ErrNoRows) {
-		return g, nil
-	}
 	if err != nil {
-		return g, err
+		return g, kernel.None(err, nil)
 	}
 	return g, errors.Join(json.Unmarshal([]byte(roles), &g.Roles), json.Unmarshal([]byte(attributes), &g.Attributes))
 }
@@ -64,10 +60,7 @@ func (s *Users) Regroup(
 		var there string
 		// one at a time
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&there); err != nil {
-			if errors.Is(err, sql.ErrNoRows) {
-				return errNone()
-			}
-			return err
+			return kernel.None(err, errNone())
 		}
 		if u, err = In(c, id); err != nil {
 			return err

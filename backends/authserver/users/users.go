@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -92,11 +91,8 @@ func scan(row store.Row, more ...any) (*User, error) {
 		&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
 		&u.CreatedAt, &u.UpdatedAt, &u.Language,
 	}, more...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone()
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, errNone())
 	}
 	return u, json.Unmarshal([]byte(groups), &u.Groups)
 }

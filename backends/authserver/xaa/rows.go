@@ -163,10 +163,7 @@ func text(list []string) string {
 
 // found returns a row that was read, or ErrUnknown if there is none.
 func found[T any](row *T, err error) (*T, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrUnknown
-	}
-	return row, err
+	return row, kernel.None(err, ErrUnknown)
 }
 
 // one returns a row by its id, or ErrUnknown.
