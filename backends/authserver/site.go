@@ -35,7 +35,7 @@ type place struct {
 	refused func(h http.Header, r *http.Request) // may be nil
 }
 
-// tell adds the headers of a refusal, if the routes of the path define any.
+// tell adds the headers that the routes of the path define for a refusal.
 func (p *place) tell(w http.ResponseWriter, r *http.Request) {
 	if p.refused != nil {
 		p.refused(w.Header(), r)

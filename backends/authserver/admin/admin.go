@@ -225,7 +225,8 @@ func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (a
 	return list(name, rows, limit, offset, more), nil
 }
 
-// change decodes the body of a request that changes an object, and returns the function of checkIfMatch.
+// change decodes the body of a request that changes an object, and returns the condition of its header If-Match; see
+// checkIfMatch.
 func change[T any](c *call, body any, tag func(one T) string) (func(one T) error, error) {
 	if err := c.Decode(body); err != nil {
 		return nil, err

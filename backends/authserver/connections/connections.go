@@ -226,7 +226,8 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where str
 	return err
 }
 
-// background runs a function in a goroutine, which the server waits for when it closes. After that it does nothing.
+// background runs a function in a goroutine that the server waits for when it closes. After the server has closed, it
+// does not run the function.
 func (x *Connections) background(do func()) {
 	select {
 	case <-x.ended:

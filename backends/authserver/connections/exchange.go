@@ -59,7 +59,7 @@ func (x *Connections) Exchange(
 	return answer, nil
 }
 
-// unusable returns what a client is told of an error of a provider.
+// unusable returns the error for a client whose request failed because of an error of a provider.
 func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
 		return x.misconfigured(p, wrong)
@@ -189,7 +189,8 @@ func (x *Connections) lease(ctx context.Context, one *Connection) (lease string,
 	return lease, nil
 }
 
-// renew exchanges the refresh token and stores the result before anybody gets it.
+// renew exchanges the refresh token of a connection, and stores the result before it returns it, since the former token
+// may be invalid then.
 func (x *Connections) renew(
 	ctx context.Context, p *brokers.Provider, one *Connection, lease string,
 ) (*Connection, error) {

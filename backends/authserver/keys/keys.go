@@ -248,7 +248,7 @@ func (ks *Keys) first(ctx context.Context) (*set, error) {
 	return ks.set.Load(), err
 }
 
-// within reports whether a time was less than a second ago.
+// within reports whether a time lies less than a second in the past.
 func (ks *Keys) within(at time.Time) bool {
 	now := ks.Now()
 	return !at.IsZero() && now.Sub(at) < time.Second && !now.Before(at)

@@ -159,7 +159,7 @@ func (t *Transit) mayTry() bool {
 	return true
 }
 
-// probed is what is signed to check whether the server signs. It is not the digest of a token.
+// probed is the digest that is signed to check whether the server signs. No token has this digest.
 var probed = sha256.Sum256([]byte("tollgate authserver"))
 
 // probe tries to sign again if signing has failed, so that recovery is noticed without a request for a token.

@@ -377,7 +377,7 @@ func allowed(c store.Conn, id string, may []func(u *User) error) error {
 	return kernel.Allow(may, func() (*User, error) { return In(c, id) })
 }
 
-// setStatus sets the status of a user, and ends what was issued for them unless they are active then.
+// setStatus sets the status of a user. Unless the new status is Active, it also ends what was issued for them.
 func (s *Users) setStatus(
 	ctx context.Context, id, status, action, by string, may []func(u *User) error,
 ) (u *User, err error) {

@@ -108,7 +108,7 @@ func (c *call) provider() (*upstreams.Upstream, error) {
 	return nil, pages.NotFound()
 }
 
-// flow returns what leadUpstream and backFromUpstream need of a provider.
+// flow returns the provider in the form that leadUpstream and backFromUpstream take.
 func (c *call) flow(up *upstreams.Upstream) *Upstream {
 	return &Upstream{Provider: up.Provider, Name: up.Name, Redirect: up.Redirect, Lasts: c.Upstreams.Lasts}
 }
