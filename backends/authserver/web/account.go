@@ -16,7 +16,7 @@ import (
 // accountPath is the page on which users manage their accounts.
 const accountPath = "/account"
 
-// accountPage returns the data of the account page.
+// accountPage is the data of the account page.
 type accountPage struct {
 	User         *users.User
 	Local        bool // the user has a password here
@@ -58,6 +58,7 @@ func (c *call) account() error {
 	return c.Show("account", c.T("Your account"), page)
 }
 
+// accountPage returns the data of the account page for the user who is signed in.
 func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
 	page := &accountPage{

@@ -177,7 +177,8 @@ func (c *call) finishProvider() error {
 	return c.leave(c.At(to))
 }
 
-// refusedProvider records in the log and the audit feed why a sign-in failed. The page shows less.
+// refusedProvider records in the log and the audit feed why a sign-in failed, and returns the error for the page, which
+// does not contain the reason.
 func (c *call) refusedProvider(up *upstreams.Upstream, err error, user string) error {
 	c.warnProvider(up, err)
 	return c.refusedUpstream(err, user, "upstream", up.Slug)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// security shows the page on which users manage their second factors.
+// security is the data of the page on which users manage their second factors.
 type security struct {
 	Redirect  string // where to continue; may be empty
 	Factors   []*factors.Factor
@@ -69,6 +69,7 @@ func (c *call) onward() string {
 	return ""
 }
 
+// security shows the page on which users manage their second factors.
 func (c *call) security() error {
 	list, done, err := c.own()
 	if done {
