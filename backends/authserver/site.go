@@ -35,7 +35,7 @@ type place struct {
 	refused func(h http.Header, r *http.Request) // may be nil
 }
 
-// tell adds the headers of a refusal, if the routes of the path define any.
+// tell adds the headers that the routes of the path define for a refusal.
 func (p *place) tell(w http.ResponseWriter, r *http.Request) {
 	if p.refused != nil {
 		p.refused(w.Header(), r)
@@ -108,6 +108,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, whole *http.Request) {
 	}
 }
 
+// serve calls the route of a request. It returns an error, for the caller to write, if there is no such route, the
+// client exceeds the rate limit, or the route returns one.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	p, ok := s.paths.Find(r)
 	if !ok {

@@ -36,6 +36,7 @@ func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 	return upstreams.New(s.kernel, o), nil
 }
 
+// furtherUpstream creates a provider of the list upstreams.
 func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error) {
 	groups := make(map[string][]string, len(u.Groups))
 	for theirs, ours := range u.Groups {

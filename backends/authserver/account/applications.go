@@ -70,7 +70,7 @@ func (a *Accounts) Applications(ctx context.Context, user string) ([]Application
 	return list, a.name(ctx, list)
 }
 
-// name sets the names of applications.
+// name sets the field Name of each application, to its client_id if the client is gone.
 func (a *Accounts) name(ctx context.Context, list []Application) error {
 	ids := make([]string, len(list))
 	for i := range list {

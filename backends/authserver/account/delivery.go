@@ -34,7 +34,7 @@ const (
 	downAgain = 10 * time.Minute
 )
 
-// reason returns an error as the audit feed has it.
+// reason returns the text of an error for the audit feed, cut to maxReason bytes.
 func reason(err error) string {
 	text := err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
@@ -110,6 +110,7 @@ func (a *Accounts) Test(ctx context.Context, to, by string) error {
 	return apierror.New(http.StatusBadGateway, "mail_failed", "the mail was not sent: %s", reason(err))
 }
 
+// sendTest sends the test mail to an address that was checked before, in one session with the mail server.
 func (a *Accounts) sendTest(ctx context.Context, to string) error {
 	session, err := a.Mail.Open(ctx)
 	if err != nil {

@@ -125,7 +125,8 @@ func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 // may have requested the links.
 func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
-// proof returns the proof that a link was opened, which uses the link up.
+// proof returns what users.Users.Choose and Move need to know of a link: its user, and a function that uses the link
+// up. That function returns errLink if the link has become invalid since it was looked up.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{
 		User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
@@ -211,8 +212,8 @@ func (a *Accounts) ask(
 	return speak(ctx, c, id, err)
 }
 
-// speak sets the language of a mail that was just requested to that of the request. It does the same work if there is
-// no mail, whose id is 0.
+// speak stores the language of the request for the mail with an id, in which the mail is written later. An id of 0
+// means that there is no such mail; the work is the same, so that the time reveals nothing.
 func speak(ctx context.Context, c store.Conn, id int64, err error) error {
 	if err != nil {
 		return err

@@ -162,9 +162,9 @@ const oldest, newest = "oldest", "newest"
 // countMost is up to how many rows of a list are counted.
 const countMost = 10_000
 
-// answer returns the response for a page: the rows as tell converts them, a cursor in next if there are more, and the
-// number of rows of all pages if that is requested. found may contain one row beyond the page, see rows, which is cut
-// off.
+// answer returns the response for a page: the rows as tell converts them, and the number of rows of all pages if the
+// request asks for it. found is what was read with the limit of rows, which is one row more than the page has: if that
+// row is there, it is cut off, and the member next is the cursor of the next page.
 func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, found []T, p kernel.Page, tell func(T) U,
 	count func(limit int) (int, error),
 ) (map[string]any, error) {
@@ -225,7 +225,8 @@ func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (a
 	return list(name, rows, limit, offset, more), nil
 }
 
-// change decodes the body of a request that changes an object, and returns the function of checkIfMatch.
+// change decodes the body of a request that changes an object, and returns the condition of its header If-Match; see
+// checkIfMatch.
 func change[T any](c *call, body any, tag func(one T) string) (func(one T) error, error) {
 	if err := c.Decode(body); err != nil {
 		return nil, err

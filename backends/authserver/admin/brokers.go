@@ -77,10 +77,7 @@ func (a *API) brokers(c *call) (any, error) {
 
 func (a *API) broker(c *call) (any, error) {
 	p, err := a.Brokers.Find(c.R.Context(), c.Path("id"))
-	if err != nil {
-		return nil, err
-	}
-	return tagged(c, a.checkedProviderResponse(p), brokerTag(p)), nil
+	return shown(c, p, err, a.checkedProviderResponse, brokerTag)
 }
 
 func (a *API) createBroker(c *call) (any, error) {

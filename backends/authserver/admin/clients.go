@@ -153,10 +153,7 @@ func (a *API) clients(c *call) (any, error) {
 
 func (a *API) client(c *call) (any, error) {
 	found, err := a.Clients.Find(c.R.Context(), c.Path("id"))
-	if err != nil {
-		return nil, err
-	}
-	return tagged(c, fullClientResponse(found), clientTag(found)), nil
+	return shown(c, found, err, fullClientResponse, clientTag)
 }
 
 // fullClientResponse returns a client with the members that only the response about a single client has.

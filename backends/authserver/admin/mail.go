@@ -6,8 +6,8 @@ type Mail struct {
 	Server, From string
 }
 
-// mail returns whether mails are sent, through which server and from whom, and how many wait. The audit feed has what
-// was sent and what failed, under mail.sent and mail.failed.
+// mail returns whether mails are sent, through which server and from whom, and how many wait. Which mails were sent or
+// failed is in the audit feed, under mail.sent and mail.failed.
 func (a *API) mail(c *call) (any, error) {
 	response := struct {
 		Configured bool   `json:"configured"`

@@ -72,10 +72,7 @@ func (a *API) resources(c *call) (any, error) {
 
 func (a *API) resource(c *call) (any, error) {
 	r, err := a.find(c)
-	if err != nil {
-		return nil, err
-	}
-	return tagged(c, resourceResponse(r), resourceTag(r)), nil
+	return shown(c, r, err, resourceResponse, resourceTag)
 }
 
 // find returns the resource with the id or the slug in the path.

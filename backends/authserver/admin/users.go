@@ -129,10 +129,7 @@ func (a *API) users(c *call) (any, error) {
 
 func (a *API) user(c *call) (any, error) {
 	u, err := a.Users.Find(c.R.Context(), c.Path("id"))
-	if err != nil {
-		return nil, err
-	}
-	return tagged(c, userResponse(u), userTag(u)), nil
+	return shown(c, u, err, userResponse, userTag)
 }
 
 func (a *API) createUser(c *call) (any, error) {

@@ -43,6 +43,14 @@ func tagged(c *call, response any, tag string) any {
 	return response
 }
 
+// shown returns the response about one object, with its entity tag, or the error with which it was read.
+func shown[T, U any](c *call, one T, err error, response func(T) U, tag func(T) string) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return tagged(c, response(one), tag(one)), nil
+}
+
 // checkIfMatch returns a function that compares the header If-Match of the request with the entity tag of the stored
 // object, and returns an error with status 412 if they do not match. Without If-Match that function returns nil.
 // checkIfMatch itself returns an error if If-Match is malformed.

@@ -90,35 +90,36 @@ func idpResponse(i *xaa.IdP) map[string]any {
 	}
 }
 
-// page returns the response for a page of a list. found may contain one row beyond the limit, which is cut off and
-// means that there are more.
-func page[T any](name string, found []T, limit, offset int, tell func(T) map[string]any) map[string]any {
+// page returns the response for the requested page of a list. read gets a limit of one row more than requested, so that
+// a next page is detected.
+func page[T any](
+	c *call, name string, read func(limit, offset int) ([]T, error), tell func(T) map[string]any,
+) (any, error) {
+	limit, offset, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	found, err := read(limit+1, offset)
+	if err != nil {
+		return nil, err
+	}
 	found, more := store.Cut(found, limit)
 	rows := make([]map[string]any, len(found))
 	for i, one := range found {
 		rows[i] = tell(one)
 	}
-	return list(name, rows, limit, offset, more)
+	return list(name, rows, limit, offset, more), nil
 }
 
 func (a *API) idps(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.XAA.IdPs(c.R.Context(), limit+1, offset)
-	if err != nil {
-		return nil, err
-	}
-	return page("idps", found, limit, offset, idpResponse), nil
+	return page(c, "idps", func(limit, offset int) ([]*xaa.IdP, error) {
+		return a.XAA.IdPs(c.R.Context(), limit, offset)
+	}, idpResponse)
 }
 
 func (a *API) idp(c *call) (any, error) {
 	i, err := a.XAA.IdP(c.R.Context(), c.Path("id"))
-	if err != nil {
-		return nil, err
-	}
-	return tagged(c, idpResponse(i), idpTag(i)), nil
+	return shown(c, i, err, idpResponse, idpTag)
 }
 
 func (a *API) createIdP(c *call) (any, error) {
@@ -201,23 +202,14 @@ func xaaPolicyResponse(p *xaa.Policy) map[string]any {
 }
 
 func (a *API) xaaPolicies(c *call) (any, error) {
-	limit, offset, err := c.page()
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.XAA.Policies(c.R.Context(), c.Text("idp_id"), limit+1, offset)
-	if err != nil {
-		return nil, err
-	}
-	return page("policies", found, limit, offset, xaaPolicyResponse), nil
+	return page(c, "policies", func(limit, offset int) ([]*xaa.Policy, error) {
+		return a.XAA.Policies(c.R.Context(), c.Text("idp_id"), limit, offset)
+	}, xaaPolicyResponse)
 }
 
 func (a *API) xaaPolicy(c *call) (any, error) {
 	p, err := a.XAA.Policy(c.R.Context(), c.Path("id"))
-	if err != nil {
-		return nil, err
-	}
-	return tagged(c, xaaPolicyResponse(p), policyTag(p)), nil
+	return shown(c, p, err, xaaPolicyResponse, policyTag)
 }
 
 func (a *API) createXAAPolicy(c *call) (any, error) {

@@ -68,6 +68,7 @@ const (
 	sweepRows = 1000
 )
 
+// store writes events to the database in one transaction.
 func (f *Feed) store(ctx context.Context, rows []Record) error {
 	return f.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		for part := rows; len(part) > 0; {

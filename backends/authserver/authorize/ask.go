@@ -89,7 +89,7 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	return q, nil
 }
 
-// TargetOf returns where a redirect URI leads.
+// TargetOf returns the target of a response that is redirected to a redirect URI.
 func TargetOf(redirect string) Target {
 	u, err := url.Parse(redirect)
 	if err != nil {

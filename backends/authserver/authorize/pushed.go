@@ -2,8 +2,6 @@ package authorize
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -89,11 +87,8 @@ func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, 
 		_, err = c.Exec("DELETE FROM authserver_pushed WHERE digest = ?", digest)
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, page("this sign-in has expired or was begun before; go back to the application and begin there")
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, page("this sign-in has expired or was begun before; go back to the application and begin there"))
 	}
 	return url.ParseQuery(request)
 }

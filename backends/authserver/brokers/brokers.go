@@ -100,6 +100,7 @@ func New(s *kernel.Server, o Options) *Brokers {
 	return b
 }
 
+// read loads all providers for the cache.
 func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
 	s := &snapshot{byName: make(map[string]*Provider)}
 	err := b.Read(ctx, func(c store.Conn) (err error) {

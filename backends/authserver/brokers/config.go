@@ -100,7 +100,7 @@ func (b *Brokers) OAuth(ctx context.Context, p *Provider) (*OAuthConfig, error) 
 	return c, err
 }
 
-// oauth returns what OAuth does, without opening a sealed secret.
+// oauth returns the configuration like OAuth, but without the secret if that is stored sealed.
 func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	c = &OAuthConfig{slug: p.Slug}
 	if err := p.decode(OAuth, c); err != nil {
@@ -261,8 +261,9 @@ func (b *Brokers) checkURL(text string) string {
 	return "must begin with https://"
 }
 
-// checkAsked checks a URL that this server requests itself. Beyond checkURL it refuses what would fail when connecting:
-// an address that is neither public nor in a network that the operator has named.
+// checkAsked returns what is wrong with a URL to which this server itself sends requests, or "". It refuses what
+// checkURL refuses, and also an address that is neither public nor in a network that the operator has allowed, since
+// connecting to it would fail.
 func (b *Brokers) checkAsked(text string) string {
 	if fault := b.checkURL(text); fault != "" {
 		return fault

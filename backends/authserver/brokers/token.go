@@ -144,6 +144,7 @@ func (b *Brokers) post(
 	return b.send(c.slug, request)
 }
 
+// send sends a request to a provider, and returns the status and the body of the response, whose size is bounded.
 func (b *Brokers) send(slug string, request *http.Request) (status int, answer []byte, err error) {
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")

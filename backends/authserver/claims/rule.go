@@ -110,6 +110,8 @@ func refuse(param, message string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", param, message).With(param)
 }
 
+// claimFault describes what is wrong with the name of the claim, also in view of the rules before it. It is empty if
+// the name is valid.
 func (r *Rule) claimFault(before []Rule) string {
 	path := steps(r.Claim)
 	switch {
@@ -138,6 +140,7 @@ func (r *Rule) fromFault() string {
 	return "must be roles, groups, or attributes. with the name of one"
 }
 
+// prefixFault describes what is wrong with the prefix. It is empty if the prefix is valid.
 func (r *Rule) prefixFault() string {
 	switch {
 	case r.Prefix == "" && r.Strip:
@@ -167,6 +170,8 @@ func (r *Rule) scopeFault() string {
 	return ""
 }
 
+// inFault describes what is wrong with the places of the claim. It is empty if they are valid. resource is set for a
+// rule of a resource.
 func (r *Rule) inFault(resource bool) string {
 	for i, place := range r.In {
 		switch {

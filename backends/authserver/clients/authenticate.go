@@ -61,7 +61,8 @@ func (sent *credentials) refuse(reason string) error {
 	return &RefusedError{Client: sent.id, Method: sent.method, Reason: reason}
 }
 
-// fault returns why a client may not authenticate in this way, whatever it proves, or "" if it may.
+// fault returns the reason why a client may not use this method of authentication, or "" if it may. It does not check
+// the credentials.
 func (sent *credentials) fault(c *Client) string {
 	switch {
 	case c == nil:
@@ -109,7 +110,8 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	return c, nil
 }
 
-// begin returns a client like Current, but with ErrUnknown if its metadata document is invalid or cannot be found.
+// begin returns the client that is about to authenticate. Unlike Current it returns ErrUnknown if the metadata document
+// of the client is invalid or cannot be found.
 func (cs *Clients) begin(ctx context.Context, id string) (*Client, error) {
 	c, err := cs.Current(ctx, id)
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {

@@ -200,7 +200,8 @@ func same(c, known *Client) bool {
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 
-// unused is a condition for clients with metadata documents that nothing would be lost with.
+// unused is the SQL condition for clients with metadata documents that can be removed without a loss: nothing was
+// granted or issued to them.
 const unused = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +

@@ -107,7 +107,7 @@ func (cs *Clients) UpdateGiven(
 	return changed, err
 }
 
-// become takes over what a registration says, and returns the names of the members that differ.
+// become copies the members of a registration from next to c, and returns the names of those that differ.
 func (c *Client) become(next *Client) (changed []string) {
 	metadata := next.Metadata
 	if c.SelfDeclared() {

@@ -145,6 +145,7 @@ func (cs *Clients) Check(c *Client) error {
 	return errors.Join(c.Metadata.check(c), checkTexts(c), claims.Check(c.Metadata.Claims, false))
 }
 
+// checkRedirects returns an error if one of the URIs in a member of a registration cannot be registered.
 func checkRedirects(member string, uris []string) error {
 	if len(uris) > maxRedirects {
 		return refuse(member, "has more than 50 URIs")
@@ -157,6 +158,7 @@ func checkRedirects(member string, uris []string) error {
 	return nil
 }
 
+// checkTexts returns an error for names and descriptions that are too long or contain misleading characters.
 func checkTexts(c *Client) error {
 	for member, value := range map[string]string{
 		"client_name": c.Name, "agent_description": c.AgentText, "software_id": c.Metadata.SoftwareID,
@@ -176,6 +178,7 @@ func misleads(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner
 }
 
+// check returns an error for members of the metadata that the client must not have.
 func (m *Metadata) check(c *Client) error {
 	if m.ApplicationType != "" && m.ApplicationType != "web" && m.ApplicationType != "native" {
 		return refuse("application_type", "must be web or native")
@@ -275,6 +278,7 @@ func (cs *Clients) Register(ctx context.Context, document []byte) (c *Client, cl
 	return c, clear, token, err
 }
 
+// registered parses a registration that a client has sent, and returns the client for it if the mode admits it.
 func (cs *Clients) registered(mode string, document []byte) (*Client, error) {
 	r, err := ParseRegistration(document)
 	if err != nil {

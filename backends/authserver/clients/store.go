@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,10 +53,7 @@ func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
 // in returns a stored client, or ErrUnknown. lock may be c.Lock(), which locks the row until the transaction ends.
 func in(c store.Conn, id, lock string) (*Client, error) {
 	one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrUnknown
-	}
-	return one, err
+	return one, kernel.None(err, ErrUnknown)
 }
 
 // Filter selects clients.
@@ -149,6 +145,7 @@ func (cs *Clients) store(ctx context.Context, c *Client) error {
 	return cs.Change(ctx, topic, c.ID, func(conn store.Conn) error { return insert(conn, c) })
 }
 
+// insert stores the row of a new client.
 func insert(conn store.Conn, c *Client) error {
 	fresh := int64(0)
 	if !c.FreshUntil.IsZero() {

@@ -26,14 +26,15 @@ const (
 	maxUnused = 50 * unusedRows
 )
 
-// see records that a client that registered itself was seen. The row is written at most once an hour, in a batch in the
-// background.
+// see records that a client that registered itself was used just now. The row is written at most once an hour, in a
+// batch in the background.
 func (cs *Clients) see(c *Client) {
 	if c.Source == DCR && cs.Now().Sub(c.SeenAt) >= seenEvery {
 		cs.seen.Add(c.ID) // if the batch is full, the client will be seen again
 	}
 }
 
+// writeSeen stores the current time as the last use of clients.
 func (cs *Clients) writeSeen(ctx context.Context, ids []string) error {
 	slices.Sort(ids) // the same order on all nodes prevents deadlocks
 	ids = slices.Compact(ids)
@@ -59,9 +60,9 @@ func (cs *Clients) Run(ctx context.Context) { cs.seen.Run(ctx) }
 // Flush writes the recorded uses of clients.
 func (cs *Clients) Flush(ctx context.Context) error { return cs.seen.Flush(ctx) }
 
-// idle is a condition for self-registered clients that nothing would be lost with: nothing that is still stored was
-// granted or issued to them, and no administrator has given them a scope of their own, suspended them or named them in
-// a policy.
+// idle is the SQL condition for self-registered clients that can be removed without a loss: nothing that is still
+// stored was granted or issued to them, and no administrator has given them a scope of their own, suspended them or
+// named them in a policy.
 const idle = "source = '" + DCR + "' AND status = '" + Active + "'" +
 	" AND (scope = '' OR NOT (grants LIKE '%\"" + GrantClient + "\"%' OR grants LIKE '%\"" + GrantExchange +
 	"\"%' OR grants LIKE '%\"" + GrantJWT + "\"%'))" +

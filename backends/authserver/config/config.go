@@ -265,8 +265,8 @@ type DataEncryption struct {
 	}
 }
 
-// SealsAs reports whether two servers that share a database seal with the same keys, whatever else each of them can
-// open.
+// SealsAs reports whether two servers that share a database encrypt secrets with the same current key. Which former
+// keys each of them can decrypt with does not matter.
 func (c *Config) SealsAs(other *Config) bool {
 	if c.DataEncryption.sealer() != other.DataEncryption.sealer() {
 		return false

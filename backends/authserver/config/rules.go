@@ -417,6 +417,7 @@ func keyStore(c *Config, value any) string {
 	return ""
 }
 
+// kmsToken checks that the server can log in to the key management server: with a token, or with a role.
 func kmsToken(c *Config, value any) string {
 	both := *value.(*string) != "" && appRole.holds(c)
 	neither := *value.(*string) == "" && !appRole.holds(c)

@@ -119,7 +119,7 @@ func TestRules(t *testing.T) {
 		"brackets":                      {strings.Repeat("[", 100000), nil, []string{"yaml: "}},
 		"brackets of a resource":        {"resources: [{slug: " + strings.Repeat("[", 50) + strings.Repeat("]", 50) + "}]", nil, []string{"resources[0]: is nested too deeply"}},
 		"all at once":                   {"xaa: {what: 1}\ndcr: {mode: closed}", vars{"AUTHSERVER_SERVER_READ_TIMEOUT": "30"}, []string{"dcr.mode", "server.read_timeout (AUTHSERVER_SERVER_READ_TIMEOUT): \"30\" is not a duration with a unit", "xaa.what"}},
-		"resources":                     {resources, nil, nil},
+		"resources":                     {resourceList, nil, nil},
 		"clients":                       {clients, nil, nil},
 		"a client with a secret":        {"clients: [{client_id: a, token_endpoint_auth_method: client_secret_basic}]", nil, []string{"clients[0]: token_endpoint_auth_method: \"client_secret_basic\" is none of: none, private_key_jwt"}},
 		"clients that are no clients":   {"clients: [{client_id: a}, {client_id: a}, {client_id: 'a b'}, {client_name: A}, {client_id: b, scope: '\"'}, {client_id: c, secret: s}]", nil, []string{"clients[1]: the client_id \"a\" is given twice", "clients[2]: client_id", "clients[3]: client_id", "clients[4]: scope", "clients[5]: unknown field \"secret\""}},
@@ -163,7 +163,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-const resources = `
+const resourceList = `
 resources:
   - slug: files
     uri: https://files.example/mcp
@@ -217,7 +217,7 @@ func TestSeeds(t *testing.T) {
 // TestResources checks the form of an entry, which is that of the administration API.
 func TestResources(t *testing.T) {
 	t.Parallel()
-	c, err := Parse([]byte(resources), environment(nil))
+	c, err := Parse([]byte(resourceList), environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestNormalize(t *testing.T) {
 // FuzzParse checks that parsing never panics, that the same input is accepted again, and that no fault is reported
 // twice.
 func FuzzParse(f *testing.F) {
-	f.Add(resources, "30s")
+	f.Add(resourceList, "30s")
 	f.Add(clients, "{$")
 	f.Add("server: {issuer: http://localhost}\ndcr: {mode: open}\n", "")
 	f.Add("broker_providers: [{slug: a, protocol: oauth, config_data: {a: [1, 2.5, null, true, 2001-01-01]}}]", "x")

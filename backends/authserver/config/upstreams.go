@@ -94,8 +94,8 @@ func (l *loader) upstreams() {
 	}
 }
 
-// unset returns the fault of a key that names a variable that is not set. It omits a text that is no name of a
-// variable, since that may be the secret itself.
+// unset returns the message for a key that names an environment variable that is not set. It quotes only text that can
+// be the name of a variable, since anything else may be the secret itself.
 func unset(name string) string {
 	if nameOfVariable.MatchString(name) {
 		return fmt.Sprintf("names the variable %s, which is not set", name)
@@ -103,7 +103,7 @@ func unset(name string) string {
 	return "names a variable that is not set; it takes the name of one, not what is in it"
 }
 
-// reserved are the parameters that the authorization request has anyway.
+// reserved are the parameters that the server itself sets in authorization requests, so that the configuration cannot.
 var reserved = []string{
 	"client_id", "client_secret", "code_challenge", "code_challenge_method", "login_hint", "max_age", "nonce",
 	"redirect_uri", "request",

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -289,11 +288,8 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 		err := c.Row("SELECT user_id, provider_id, return_url, scope, expires_at FROM authserver_connecting WHERE digest = ?"+
 			c.Lock(), digest(random)).
 			Scan(&w.user, &w.provider, &w.back, &scope, &w.until)
-		if errors.Is(err, sql.ErrNoRows) {
-			return errState
-		}
 		if err != nil {
-			return err
+			return kernel.None(err, errState)
 		}
 		w.scope = strings.Fields(scope)
 		switch {

@@ -124,15 +124,13 @@ func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error
 // mostOf bounds the list; there are no more providers than that.
 const mostOf = 1000
 
+// find returns the connection of a user to a provider, or errNone. It may have ended.
 func (x *Connections) find(ctx context.Context, user, provider string) (*Connection, error) {
 	one, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
 			user, provider))
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone
-	}
-	return one, err
+	return one, kernel.None(err, errNone)
 }
 
 // seal returns the sealed form of a credential.
@@ -201,11 +199,8 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 	was, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, errNone)
 	}
 	p, err := x.options.Brokers.Find(ctx, was.Provider)
 	if err != nil {
@@ -214,6 +209,8 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 	return was, x.remove(ctx, p, "id = ?", id)
 }
 
+// remove deletes the connections that match a condition, and revokes their credentials at the provider in the
+// background. It returns errNone if there are none.
 func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where string, args ...any) error {
 	var gone *Connection
 	err := x.Write(ctx, func(c store.Conn) (err error) {
@@ -229,7 +226,8 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where str
 	return err
 }
 
-// background runs a function in a goroutine, which the server waits for when it closes. After that it does nothing.
+// background runs a function in a goroutine that the server waits for when it closes. After the server has closed, it
+// does not run the function.
 func (x *Connections) background(do func()) {
 	select {
 	case <-x.ended:
@@ -239,7 +237,7 @@ func (x *Connections) background(do func()) {
 	x.under.Go(do)
 }
 
-// tell revokes the credential of a removed connection at the provider.
+// tell revokes the credential of a removed connection at the provider. A failure is only logged.
 func (x *Connections) tell(p *brokers.Provider, gone *Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()

@@ -59,7 +59,7 @@ func (x *Connections) Exchange(
 	return answer, nil
 }
 
-// unusable returns what a client is told of an error of a provider.
+// unusable returns the error for a client whose request failed because of an error of a provider.
 func (x *Connections) unusable(p *brokers.Provider, err error) error {
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
 		return x.misconfigured(p, wrong)
@@ -85,7 +85,7 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 		"the person has not connected %s, or not for all of this; send them to consent_url", p.Slug)
 }
 
-// personal returns the credential of a user, renewed if it is about to expire.
+// personal returns the credential of a user at a provider. It is renewed first if it is about to expire.
 func (x *Connections) personal(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
 ) (credential brokers.Credential, err error) {
@@ -115,7 +115,7 @@ func (x *Connections) personal(
 // errRevoked means that the provider has ended a connection.
 var errRevoked = errors.New("the provider has ended the connection")
 
-// ends reports whether the access token of a connection has to be renewed.
+// ends reports whether the access token of a connection is so close to its expiry that it has to be renewed.
 func (x *Connections) ends(one *Connection) bool {
 	return !one.ExpiresAt.IsZero() && !x.Now().Add(early).Before(one.ExpiresAt)
 }
@@ -189,7 +189,8 @@ func (x *Connections) lease(ctx context.Context, one *Connection) (lease string,
 	return lease, nil
 }
 
-// renew exchanges the refresh token and stores the result before anybody gets it.
+// renew exchanges the refresh token of a connection, and stores the result before it returns it, since the former token
+// may be invalid then.
 func (x *Connections) renew(
 	ctx context.Context, p *brokers.Provider, one *Connection, lease string,
 ) (*Connection, error) {

@@ -109,6 +109,7 @@ func (s *Devices) Begin(
 	}, nil
 }
 
+// newCode returns a random user code.
 func newCode() string {
 	code := make([]byte, codeSize)
 	for i := range code {
@@ -196,17 +197,15 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 
 const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?"
 
+// find returns the device that waits with a code, without counting wrong codes.
 func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	code := typed(text)
 	var client, wants string
 	err := s.Read(ctx, func(c store.Conn) error {
 		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &wants)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errCode()
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, errCode())
 	}
 	return s.waiting(ctx, code, client, wants)
 }

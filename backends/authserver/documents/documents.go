@@ -95,12 +95,13 @@ func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Allow)
 }
 
-// Refetch fetches like Fetch for a client that is known already, which requests for other URLs of its host must not
-// keep out.
+// Refetch fetches like Fetch for a client that is known already. It borrows from the rate limit of the host, so that
+// requests for unknown URLs of that host do not block it.
 func (d *Documents) Refetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Borrow)
 }
 
+// fetch fetches the document of a URL, if allow admits a request to its host.
 func (d *Documents) fetch(ctx context.Context, id string, allow func(host string) bool) (*Document, error) {
 	u, err := d.parse(id)
 	if err != nil {
@@ -177,6 +178,7 @@ func goodPort(authority string) bool {
 	return err == nil && n > 0
 }
 
+// get requests a document and checks the response.
 func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {

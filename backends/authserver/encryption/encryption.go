@@ -22,7 +22,7 @@ type Encryptor = sealed.Sealer
 // ErrNone is the error if no encryptor is configured.
 var ErrNone = errors.New("data_encryption.driver is not set, so nothing can be stored encrypted")
 
-// Place returns the place of a column of a row.
+// Place returns the place of a text, to which Seal binds it: a column of a row of a table.
 func Place(table, row, column string) []byte { return []byte(table + "/" + row + "/" + column) }
 
 const (

@@ -25,7 +25,7 @@ const KeyManagement = "transit"
 // key in base64, or the tag of a key management server.
 const headSize = 7
 
-// keyOf returns the value of Missing.Key for texts that begin with head.
+// keyOf returns the name of the key of a sealed text that begins with head, in the form of Missing.Key.
 func keyOf(head string) string {
 	if head+":" == transitTag {
 		return KeyManagement

@@ -185,6 +185,8 @@ func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
 	return nil
 }
 
+// live returns the claims of a token of the request, or invalid_grant if the token is not valid, or is about a user
+// whom only an identity provider knows. name is the name of the parameter.
 func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims, error) {
 	c, _, ok, err := x.options.Tokens.Live(ctx, text)
 	switch {

@@ -200,6 +200,7 @@ type QR struct {
 // quiet is the width of the light margin around a code (ISO/IEC 18004 section 9.1).
 const quiet = 4
 
+// newQR returns the QR code of a text.
 func newQR(content string) (QR, error) {
 	code, err := qr.Encode(content, qr.M, qr.Auto)
 	if err != nil {

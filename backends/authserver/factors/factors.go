@@ -200,6 +200,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 	return codes, nil
 }
 
+// name returns the name of a factor in the form in which it is stored. The error has status 422 if it is too long.
 func name(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
@@ -277,7 +278,8 @@ func (f *Factors) note(ctx context.Context, action, by, user, kind string) {
 // ErrWrong is the error for every code or passkey that is not accepted.
 var ErrWrong = errors.New("the code or the passkey is not right")
 
-// ErrCopied is the ErrWrong for a passkey whose counter went back, which means that there is a copy.
+// ErrCopied is the error for a passkey whose signature counter went back, which means that there is a copy of it. It
+// wraps ErrWrong.
 var ErrCopied = fmt.Errorf("the counter of the passkey went back: %w", ErrWrong)
 
 // Proof is what a user sends to prove a second factor: a code of an app or for recovery, or the response of the browser

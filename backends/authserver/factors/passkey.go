@@ -81,7 +81,8 @@ const (
 	using  = "passkey"
 )
 
-// sign returns the challenge for a browser.
+// sign returns the challenge that consists of the options for the browser and the signed state of the ceremony, which
+// the form of the page carries. label separates the kinds of challenges.
 func (f *Factors) sign(
 	label string, options any, session *webauthn.SessionData, user, browser string,
 ) (*Challenge, error) {
@@ -96,7 +97,8 @@ func (f *Factors) sign(
 	return &Challenge{string(raw), f.Signer(label).Sign(kept, browser, user)}, nil
 }
 
-// opened returns the session of a signed text, which can be used once, on all nodes, and for a time.
+// opened verifies the signed state of a challenge that sign made, and returns it. The state can be used once, on all
+// nodes, and expires.
 func (f *Factors) opened(
 	ctx context.Context, label, signed, user, browser string, life time.Duration,
 ) (*webauthn.SessionData, error) {

@@ -4,6 +4,8 @@ package kernel
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -45,7 +47,7 @@ type Server struct {
 	stops    []func()
 }
 
-// Conn is what statements are run on.
+// Conn is a connection or transaction of the database.
 type Conn = store.Conn
 
 // Signer returns a signer for values that the server hands out under a label.
@@ -68,6 +70,14 @@ func Allow[T any](may []func(one T) error, read func() (T, error)) error {
 		}
 	}
 	return nil
+}
+
+// None returns instead in place of sql.ErrNoRows, and any other error as it is.
+func None(err, instead error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return instead
+	}
+	return err
 }
 
 // Flag returns a bool as it is stored: 1 or 0.

@@ -77,6 +77,7 @@ func (f Files) stored(name string) (s Stored, err error) {
 	return s, nil
 }
 
+// readPEM returns the content of the first PEM block of a file.
 func readPEM(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

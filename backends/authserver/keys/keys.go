@@ -119,6 +119,7 @@ func (ks *Keys) Reload(ctx context.Context) error {
 	return ks.reload(ctx)
 }
 
+// reload reads the keys and makes them the current set.
 func (ks *Keys) reload(ctx context.Context) error {
 	next, err := ks.load(ctx)
 	if err == nil && next.signer == nil {
@@ -136,6 +137,7 @@ func (ks *Keys) reload(ctx context.Context) error {
 	return nil
 }
 
+// load reads the keys of the store and returns them as a new set, with a first key of the algorithm if there was none.
 func (ks *Keys) load(ctx context.Context) (*set, error) {
 	stored, err := ks.options.Store.Load(ctx)
 	if err != nil {
@@ -246,7 +248,7 @@ func (ks *Keys) first(ctx context.Context) (*set, error) {
 	return ks.set.Load(), err
 }
 
-// within reports whether a time was less than a second ago.
+// within reports whether a time lies less than a second in the past.
 func (ks *Keys) within(at time.Time) bool {
 	now := ks.Now()
 	return !at.IsZero() && now.Sub(at) < time.Second && !now.Before(at)

@@ -100,6 +100,7 @@ func (t *Transit) Load(ctx context.Context) ([]Stored, error) {
 	return list, nil
 }
 
+// stored returns the versions of the key as keys of a Store.
 func (t *Transit) stored(info transit.Info) []Stored {
 	list := make([]Stored, len(info.Versions))
 	for i, v := range info.Versions {
@@ -119,6 +120,7 @@ var errPaused = fmt.Errorf("%w: it has failed to sign a moment ago", transit.Err
 // errForged is the error for a signature that does not verify, which is not passed on.
 var errForged = fmt.Errorf("%w: what it has signed is not signed by the key", transit.ErrUnavailable)
 
+// sign lets the key management server sign a digest with a version of the key, and verifies the signature.
 func (t *Transit) sign(
 	ctx context.Context, v transit.Version, verify func(sum, signature []byte) bool, digest []byte,
 ) ([]byte, error) {
@@ -157,7 +159,7 @@ func (t *Transit) mayTry() bool {
 	return true
 }
 
-// probed is what is signed to check whether the server signs. It is not the digest of a token.
+// probed is the digest that is signed to check whether the server signs. No token has this digest.
 var probed = sha256.Sum256([]byte("tollgate authserver"))
 
 // probe tries to sign again if signing has failed, so that recovery is noticed without a request for a token.
@@ -205,7 +207,7 @@ func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first
 // Remove implements Store. It does nothing: old versions are retired by min_decryption_version of the server.
 func (*Transit) Remove(context.Context, string) error { return nil }
 
-// known is the stored form of the versions.
+// known is the form in which the versions of the key are stored in the database.
 type known struct {
 	Type     string         `json:"type"`
 	Latest   int            `json:"latest"`
@@ -251,7 +253,8 @@ func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	}
 }
 
-// remembered returns the stored versions. They are signed, so that only those of this server are accepted.
+// remembered returns the versions of the key that remember stored in the database. found is false if there are none, or
+// if their signature is not that of this server.
 func (t *Transit) remembered(ctx context.Context) (info transit.Info, found bool) {
 	var text string
 	err := t.Read(ctx, func(c store.Conn) error {

@@ -176,8 +176,8 @@ func (l *Login) key(email, address string) lockout.Key {
 	return l.Lockout.Of(mailaddress.Key(email), kernel.Network(address))
 }
 
-// entered records a successful sign-in, in the audit with the detail. If the key was locked in the meantime, it ends
-// the session and returns the refusal.
+// entered records a successful sign-in in the audit feed, with the detail. If the lockout has locked the key since the
+// password was checked, it ends the new session and returns the refusal.
 func (l *Login) entered(
 	ctx context.Context, key lockout.Key, u *users.User, cookie, address string, detail ...string,
 ) error {
@@ -221,8 +221,8 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 	return l.refuse(ctx, key, address, errCredentials(), detail...)
 }
 
-// refuse records a failed sign-in, in the audit with the detail, and returns the refusal, or an error with status 429
-// while the key is locked.
+// refuse records a failed sign-in in the audit feed, with the detail. It returns the refusal, or an error with status
+// 429 while the key is locked.
 func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, refusal error, detail ...string) error {
 	wait, locks := l.Lockout.Fail(key)
 	if wait > 0 {

@@ -62,6 +62,7 @@ func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
 	return err
 }
 
+// endBrowsers ends the sessions of a user that match a condition, whose last argument is id.
 func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int64) error {
 	var n int64
 	err := l.Write(ctx, func(c store.Conn) (err error) {

@@ -74,6 +74,7 @@ func CSV(file io.Reader, each func(Record) error) error {
 	}
 }
 
+// csvRecord returns the record for a line of the file, whose cells are given by the names of their columns.
 func csvRecord(line int, row map[string]string) Record {
 	r := Record{Where: fmt.Sprintf("line %d %s", line, row["email"])}
 	for _, name := range []string{"email_verified", "disabled"} {

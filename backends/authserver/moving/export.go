@@ -164,6 +164,7 @@ func Tollgate(file io.Reader, each func(Record) error) error {
 	}
 }
 
+// exportedRecord returns the record for the i-th line of an export.
 func exportedRecord(i int, raw json.RawMessage) Record {
 	var line exported
 	r := Record{Where: fmt.Sprintf("line %d", i)}

@@ -106,6 +106,7 @@ type hydraClient struct {
 	SkipConsent bool            `json:"skip_consent"`
 }
 
+// hydraRecord returns the record for the i-th client of the file.
 func hydraRecord(i int, raw json.RawMessage) Record {
 	var c hydraClient
 	if err := json.Unmarshal(raw, &c); err != nil {

@@ -30,6 +30,8 @@ func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) err
 	return g.records(k, keycloakDepth, each)
 }
 
+// records calls each with the group, if it has roles, and with the groups in it. depth is how many more levels may be
+// nested.
 func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
 	where := "group " + g.Path
 	if depth == 0 {

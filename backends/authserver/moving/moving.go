@@ -156,6 +156,7 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 	return line, err
 }
 
+// client stores a client, and returns the outcome. It adds notes to the line.
 func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
 	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
 	if err == nil {

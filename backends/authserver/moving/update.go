@@ -136,14 +136,14 @@ func (t *Target) update(
 	return changed, err
 }
 
-// facts are the roles and attributes that a user gets. Nil means that they stay.
+// facts are the roles and attributes that a user is to have. A nil field means that the present ones are kept.
 type facts struct {
 	roles      *[]string
 	attributes *map[string][]string
 }
 
-// difference returns how a user has to be changed, and adds the names of the fields to changed. A name that the file
-// does not have stays.
+// difference returns the changes that give a user the data of a record, and adds the names of the changed fields to
+// changed. A user without a name in the record keeps the present name.
 func (t *Target) difference(
 	ctx context.Context, found *users.User, u *User, changed *[]string,
 ) (ch users.Change, given facts, err error) {
@@ -190,7 +190,8 @@ func (t *Target) difference(
 	return ch, given, nil
 }
 
-// attributes returns those of the file, and of the present ones those that the file does not have a column for.
+// attributes returns the attributes that a user is to have: those of the file, and the present ones for which the file
+// has no column.
 func (u *User) attributes(present map[string][]string) map[string][]string {
 	if u.Fields == nil {
 		return u.Given.Attributes

@@ -20,11 +20,12 @@ type Marks struct {
 	server *kernel.Server
 }
 
-// New returns the marks of a server whose counters are only in the memory of this process.
+// New returns a counters.Store for a server whose own counters are only in the memory of this process.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
-// SetNX implements counters.Store. The mark ends by the clock of the caller, like the value that it is for, so that a
-// clock that is ahead or behind does not allow a second use.
+// SetNX implements counters.Store. When the mark expires is determined by the clock of the caller and not by that of
+// the database, because the caller checks the expiry of the marked value by the same clock: otherwise a clock that is
+// ahead or behind would allow a second use.
 func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
 	var q store.Questions

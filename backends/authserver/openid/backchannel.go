@@ -238,6 +238,7 @@ type logoutClaims struct {
 	Events   map[string]any `json:"events"`
 }
 
+// logoutToken returns the signed logout token for a session.
 func (s *OpenID) logoutToken(ctx context.Context, e ended) (string, error) {
 	now := s.Now()
 	raw, err := json.Marshal(logoutClaims{

@@ -31,7 +31,11 @@ func (p *Protocol) assertion(
 			xaa.Request{Client: c, Assertion: text, Scope: form.Get("scope"), Resources: form.All("resource"), JKT: jkt})
 	}
 	if err != nil {
-		p.deniedAssertion(r, c, err)
+		detail := ""
+		if e, ok := apierror.From(err); ok {
+			detail = e.Message
+		}
+		p.deniedToken(r, c, "jwt_bearer.denied", "jwt_bearer_denied_total", "", err, "detail", detail)
 		return answer, err
 	}
 	p.Audit(r.Context(), kernel.Event{
@@ -39,16 +43,4 @@ func (p *Protocol) assertion(
 		Detail: []string{"idp", done.IdP, "scope", done.Answer.Scope},
 	})
 	return done.Answer, nil
-}
-
-func (p *Protocol) deniedAssertion(r *http.Request, c *clients.Client, err error) {
-	reason, detail := kernel.ServerError, ""
-	if e, ok := apierror.From(err); ok {
-		reason, detail = e.Code, e.Message
-	}
-	p.Count("jwt_bearer_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{
-		Action: "jwt_bearer.denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"reason", reason, "detail", detail},
-	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/exchange"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // exchange serves the token-exchange grant (RFC 8693). jkt is the thumbprint of the key of the DPoP proof, or "" if
@@ -24,7 +23,11 @@ func (p *Protocol) exchange(
 		Scope: form.Get("scope"), JKT: jkt,
 	})
 	if err != nil {
-		p.deniedExchange(r, c, err)
+		reason := ""
+		if exchange.IsTooDeep(err) {
+			reason = "chain_too_deep"
+		}
+		p.deniedToken(r, c, "token.exchange_denied", "token_exchange_denied_total", reason, err)
 		return answer, err
 	}
 	p.Count("token_exchange_total", done.Kind)
@@ -39,19 +42,4 @@ func (p *Protocol) exchange(
 	}
 	p.Audit(r.Context(), e)
 	return done.Answer, nil
-}
-
-func (p *Protocol) deniedExchange(r *http.Request, c *clients.Client, err error) {
-	reason := kernel.ServerError
-	if e, ok := apierror.From(err); ok {
-		reason = e.Code
-	}
-	if exchange.IsTooDeep(err) {
-		reason = "chain_too_deep"
-	}
-	p.Count("token_exchange_denied_total", reason)
-	p.Audit(r.Context(), kernel.Event{
-		Action: "token.exchange_denied", Actor: c.ID, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"reason", reason},
-	})
 }

@@ -66,6 +66,7 @@ func (p *Protocol) registered(w http.ResponseWriter, r *http.Request) error {
 	return p.tell(w, http.StatusOK, c, "", Bearer(r))
 }
 
+// replace changes the registration of a client (RFC 7592 section 2.2).
 func (p *Protocol) replace(w http.ResponseWriter, r *http.Request) error {
 	c, err := p.manages(w, r)
 	if err != nil {
@@ -89,6 +90,7 @@ func (p *Protocol) replace(w http.ResponseWriter, r *http.Request) error {
 	return p.tell(w, http.StatusOK, c, secret, Bearer(r))
 }
 
+// unregister deletes a client at its own request (RFC 7592 section 2.3).
 func (p *Protocol) unregister(w http.ResponseWriter, r *http.Request) error {
 	c, err := p.manages(w, r)
 	if err != nil {

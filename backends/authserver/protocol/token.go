@@ -44,6 +44,7 @@ func tokenError(err error) error {
 	return e
 }
 
+// grant authenticates the client of a token request and serves its grant type.
 func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.Answer, err error) {
 	form, err := kernel.ReadForm(w, r, "resource", "audience")
 	if err != nil {
@@ -74,7 +75,7 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 		return p.refresh(r, c, form, jkt)
 	case clients.GrantClient:
 		if answer, err = p.clientCredentials(r, c, form, jkt); err != nil {
-			p.deniedClientCredentials(r, c, err)
+			p.deniedToken(r, c, "client_credentials.denied", "client_credentials_denied_total", "", err)
 		}
 		return answer, err
 	case clients.GrantDevice:
@@ -100,6 +101,7 @@ func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Clie
 	return jkt, err
 }
 
+// code serves the authorization_code grant (RFC 6749 section 4.1.3).
 func (p *Protocol) code(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
@@ -113,6 +115,7 @@ func (p *Protocol) code(
 	})
 }
 
+// refresh serves the refresh_token grant (RFC 6749 section 6).
 func (p *Protocol) refresh(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
@@ -154,6 +157,7 @@ func (p *Protocol) clientCredentials(
 	return answer, nil
 }
 
+// clientCredentialsScope returns the scope and the resources of a token that a client requests for itself.
 func (p *Protocol) clientCredentialsScope(
 	r *http.Request, c *clients.Client, targets []*resources.Resource, asked string,
 ) ([]string, error) {
@@ -181,15 +185,20 @@ func (p *Protocol) clientCredentialsScope(
 	return words, nil
 }
 
-func (p *Protocol) deniedClientCredentials(r *http.Request, c *clients.Client, err error) {
-	reason := kernel.ServerError
-	if e, ok := apierror.From(err); ok {
-		reason = e.Code
+// deniedToken counts a refused token request, in the metric name, and records it in the audit feed. reason is the code
+// of the error if it is empty. detail is a list of alternating names and values.
+func (p *Protocol) deniedToken(
+	r *http.Request, c *clients.Client, action, name, reason string, refusal error, detail ...string,
+) {
+	if reason == "" {
+		reason = kernel.ServerError
+		if e, ok := apierror.From(refusal); ok {
+			reason = e.Code
+		}
 	}
-	p.Count("client_credentials_denied_total", reason)
+	p.Count(name, reason)
 	p.Audit(r.Context(), kernel.Event{
-		Action: "client_credentials.denied", Actor: c.ID, Client: c.ID,
-		Address: p.Address(r), Detail: []string{"reason", reason},
+		Action: action, Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: append([]string{"reason", reason}, detail...),
 	})
 }
 

@@ -45,6 +45,7 @@ func New(s *kernel.Server, o Options) *Catalog {
 	return cat
 }
 
+// read loads all resources for the cache.
 func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	all, err := kernel.Read(ctx, cat.Server, func(c store.Conn) ([]*Resource, error) {
 		return store.List(c, scan, "SELECT "+columns+" FROM authserver_resources ORDER BY slug LIMIT ?", maxResources)

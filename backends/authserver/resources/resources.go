@@ -192,7 +192,8 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	}))
 }
 
-// alone returns ErrExists if another resource has the same URI, with or without the "/" of an empty path.
+// alone returns ErrExists if another resource has the URI of this one. URIs are the same if they differ only by the "/"
+// of an empty path.
 func (r *Resource) alone(c store.Conn) error {
 	if r.URI == "" {
 		return nil
@@ -278,10 +279,7 @@ func (cat *Catalog) Edit(
 // in returns the stored resource and locks it until the transaction ends.
 func in(c store.Conn, idOrSlug string) (*Resource, error) {
 	r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrUnknown
-	}
-	return r, err
+	return r, kernel.None(err, ErrUnknown)
 }
 
 // Delete removes a resource. Each function of may is called with the stored resource and can forbid the removal by

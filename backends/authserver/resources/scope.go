@@ -94,6 +94,7 @@ func (cat *Catalog) check(words, declared []string) error {
 	return nil
 }
 
+// declared returns the scopes of resources, or those of all mint resources if there are none.
 func (cat *Catalog) declared(ctx context.Context, targets []*Resource) ([]string, error) {
 	if len(targets) == 0 {
 		return cat.Scopes(ctx)

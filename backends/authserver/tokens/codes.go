@@ -103,6 +103,7 @@ type code struct {
 	expires  time.Time
 }
 
+// findCode returns the stored code with a digest.
 func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 	k := &code{digest: digest}
 	var granted string
@@ -111,11 +112,8 @@ func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 		return c.Row("SELECT family, client_id, user_id, granted, failures, spent_at, expires_at FROM authserver_codes WHERE digest = ?", digest).
 			Scan(&k.family, &k.Client, &k.User, &granted, &k.failures, &spent, &expires)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, refuseCode("the authorization code is unknown")
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, refuseCode("the authorization code is unknown"))
 	}
 	k.spent, k.expires = spent != 0, time.UnixMicro(expires)
 	return k, json.Unmarshal([]byte(granted), &k.Grant)
@@ -344,16 +342,13 @@ func (t *Tokens) Start(
 	return answer, nil
 }
 
-// standing returns errWithdrawn if one of the consents is gone.
+// standing returns errWithdrawn if one of the consents that a grant depends on has been revoked.
 func standing(c store.Conn, consents []string) error {
 	for _, id := range consents {
 		var there int
 		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&there)
-		if errors.Is(err, sql.ErrNoRows) {
-			return errWithdrawn
-		}
 		if err != nil {
-			return err
+			return kernel.None(err, errWithdrawn)
 		}
 	}
 	return nil

@@ -37,8 +37,8 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	return made, nil
 }
 
-// beyond returns the claims that rules have made in a token with the claims c, as JSON members that begin with a comma.
-// They follow the claims that append writes. It is nil if there are none.
+// beyond returns the claims in a token that rules have made, as JSON members that begin with a comma. They follow the
+// claims that append writes, which are those of c. It is nil if there are none.
 func (c *Claims) beyond(raw []byte) []byte {
 	known := c.append(make([]byte, 0, len(raw)))
 	n := len(known) - 1 // without the bracket at the end

@@ -36,7 +36,7 @@ func newDenied(s *kernel.Server) *denied {
 	return &denied{kernel: s, until: make(map[string]int64)}
 }
 
-// doubt makes the next lookup read the table.
+// doubt makes the next lookup read the table again, since notifications may have been missed.
 func (d *denied) doubt() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

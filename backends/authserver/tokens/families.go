@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -127,10 +126,7 @@ func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err erro
 		f, err = scanFamily(c.Row("SELECT "+familyColumns+" FROM authserver_families WHERE id = ?", id))
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNoFamily
-	}
-	return f, err
+	return f, kernel.None(err, errNoFamily)
 }
 
 // alive reports whether a family is neither revoked nor expired.
@@ -168,6 +164,8 @@ func refuseRefresh(state string) error {
 	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", state)
 }
 
+// refresh does the work of Refresh for a token that was split. It returns errStale if a concurrent request has changed
+// the family, for the caller to try again.
 func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) (Answer, error) {
 	f, err := t.findFamily(ctx, id)
 	switch {

@@ -47,7 +47,8 @@ func (t *Tokens) looked(ctx context.Context, action string, client *clients.Clie
 	}
 }
 
-// runtime reports whether a client runs one of the resources that a token is for.
+// runtime reports whether the policy of one of the resources that a token is for names a client among those that serve
+// the resource.
 func (t *Tokens) runtime(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
 	all, err := t.options.Catalog.All(ctx)
 	if err != nil {
@@ -62,6 +63,7 @@ func (t *Tokens) runtime(ctx context.Context, client *clients.Client, audience A
 	return false, nil
 }
 
+// introspectRefresh returns the introspection response for a refresh token, or nil if the client may not see it.
 func (t *Tokens) introspectRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, sum, address string,
 ) ([]byte, error) {

@@ -46,6 +46,7 @@ func (t *Tokens) note(ctx context.Context, i Issuance) {
 	}
 }
 
+// storeIssuances writes issuances to the database in one transaction.
 func (t *Tokens) storeIssuances(ctx context.Context, rows []Issuance) error {
 	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		for part := rows; len(part) > 0; {
@@ -62,6 +63,7 @@ func (t *Tokens) storeIssuances(ctx context.Context, rows []Issuance) error {
 	})
 }
 
+// insertIssuances inserts the rows of issuances.
 func insertIssuances(c store.Conn, rows []Issuance) error {
 	const places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	args := make([]any, 0, len(rows)*issuanceCount)

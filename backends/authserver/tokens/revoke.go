@@ -110,6 +110,7 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	return nil
 }
 
+// revokeRefresh revokes the family of a refresh token on behalf of its client.
 func (t *Tokens) revokeRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, address string,
 ) error {
@@ -179,6 +180,7 @@ func (t *Tokens) countRevoked(reason string, n int) {
 	}
 }
 
+// endUser revokes what was issued for a user, and returns the ids that are denied.
 func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND spent_at = 0", user); err != nil {
 		return nil, err
@@ -297,6 +299,7 @@ func (t *Tokens) LiveOfUser(ctx context.Context, user string) (int64, error) {
 	return t.live(ctx, "user_id", user)
 }
 
+// live returns how many access tokens and families with a value in a column are neither expired nor revoked.
 func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return 0, err

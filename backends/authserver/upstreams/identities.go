@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/people"
@@ -200,6 +201,7 @@ func (s *Upstreams) Remove(ctx context.Context, user string, id int64, by string
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
+// unlink does the work of Unlink and Remove.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string,
 	may func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {
@@ -209,11 +211,8 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 			return err
 		}
 		gone, err = scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE id = ? AND user_id = ?", id, user))
-		if errors.Is(err, sql.ErrNoRows) {
-			return errNone
-		}
 		if err != nil {
-			return err
+			return kernel.None(err, errNone)
 		}
 		if err := may(c, gone); err != nil {
 			return err
@@ -252,10 +251,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 // two ways to sign in.
 func lock(c store.Conn, user string) error {
 	err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
-	if errors.Is(err, sql.ErrNoRows) {
-		return errNone
-	}
-	return err
+	return kernel.None(err, errNone)
 }
 
 // leaves returns errLast if the user could not sign in without a row.

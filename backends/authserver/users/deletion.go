@@ -29,6 +29,8 @@ func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 	return err
 }
 
+// setDeletion sets when the account of a user is to be deleted; a nil time means never. It calls then, unless that is
+// nil, in the same transaction.
 func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c store.Conn, id string) error) error {
 	return s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", at, id)

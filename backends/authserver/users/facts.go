@@ -2,7 +2,6 @@ package users
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -38,15 +37,13 @@ func (s *Users) Given(ctx context.Context, id string) (Given, error) {
 	})
 }
 
+// given returns the roles and attributes of a user, within a transaction.
 func given(c store.Conn, id string) (g Given, err error) {
 	var roles, attributes string
 	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
 		text.Storable(id)).Scan(&roles, &attributes)
-	if errors.Is(err, sql.ErrNoRows) {
-		return g, nil
-	}
 	if err != nil {
-		return g, err
+		return g, kernel.None(err, nil)
 	}
 	return g, errors.Join(json.Unmarshal([]byte(roles), &g.Roles), json.Unmarshal([]byte(attributes), &g.Attributes))
 }
@@ -63,10 +60,7 @@ func (s *Users) Regroup(
 		var there string
 		// one at a time
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&there); err != nil {
-			if errors.Is(err, sql.ErrNoRows) {
-				return errNone()
-			}
-			return err
+			return kernel.None(err, errNone())
 		}
 		if u, err = In(c, id); err != nil {
 			return err
@@ -109,6 +103,7 @@ func (g *Given) Put(c store.Conn, id string) error {
 	return g.put(c, id)
 }
 
+// put stores the roles and attributes of a user, and removes the row if there are none.
 func (g *Given) put(c store.Conn, id string) error {
 	roles, err := json.Marshal(append([]string{}, g.Roles...))
 	if err != nil {

@@ -3,10 +3,10 @@ package users
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -109,10 +109,7 @@ func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
 func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT password FROM authserver_users WHERE id = ?", text.Storable(id)).Scan(&hash)
-		if errors.Is(err, sql.ErrNoRows) {
-			return errNone()
-		}
-		return err
+		return kernel.None(err, errNone())
 	})
 	return hash, err
 }

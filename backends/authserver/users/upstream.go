@@ -113,7 +113,7 @@ func HolderOf(c store.Conn, key string) (h *people.Holder[*User], password bool,
 	return h, password, nil
 }
 
-// noRows returns sql.ErrNoRows for the error that there is no such user, and any other error as it is.
+// noRows returns sql.ErrNoRows in place of the error that there is no such user, and any other error as it is.
 func noRows(err error) error {
 	if IsNone(err) {
 		return sql.ErrNoRows

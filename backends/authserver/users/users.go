@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -92,11 +91,8 @@ func scan(row store.Row, more ...any) (*User, error) {
 		&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
 		&u.CreatedAt, &u.UpdatedAt, &u.Language,
 	}, more...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errNone()
-	}
 	if err != nil {
-		return nil, err
+		return nil, kernel.None(err, errNone())
 	}
 	return u, json.Unmarshal([]byte(groups), &u.Groups)
 }
@@ -381,6 +377,7 @@ func allowed(c store.Conn, id string, may []func(u *User) error) error {
 	return kernel.Allow(may, func() (*User, error) { return In(c, id) })
 }
 
+// setStatus sets the status of a user. Unless the new status is Active, it also ends what was issued for them.
 func (s *Users) setStatus(
 	ctx context.Context, id, status, action, by string, may []func(u *User) error,
 ) (u *User, err error) {

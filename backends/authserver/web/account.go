@@ -58,6 +58,7 @@ func (c *call) account() error {
 	return c.Show("account", c.T("Your account"), page)
 }
 
+// accountPage returns the data of the account page for the user who is signed in.
 func (c *call) accountPage() (*accountPage, error) {
 	ctx, user := c.Context(), c.session.User
 	page := &accountPage{
@@ -88,6 +89,7 @@ func (c *call) accountPage() (*accountPage, error) {
 // in now.
 func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
 
+// rename sets the name of the user.
 func (c *call) rename() error {
 	if done, err := c.signedIn(); done {
 		return err
@@ -149,6 +151,7 @@ func (c *call) askPassword() error {
 	return c.Show("password", c.T("Change your password"), &passwordForm{c.session.User.Email})
 }
 
+// password replaces the password of the user.
 func (c *call) password() error {
 	if done, err := c.signedIn(); done {
 		return err

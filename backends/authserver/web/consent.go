@@ -101,6 +101,7 @@ func consentAt(transaction string) string {
 	return "/consent?" + url.Values{"session_id": {transaction}}.Encode()
 }
 
+// askConsent shows the consent page of a transaction, or responds to the client if nothing has to be asked.
 func (c *call) askConsent() error {
 	transaction := c.Query.Text("session_id")
 	r, client, done, err := c.opened(transaction)
@@ -138,6 +139,7 @@ func (c *call) askConsentAnew() error {
 	return c.showConsent(r, client, transaction)
 }
 
+// consent handles the consent form: it responds to the client with a code or a refusal.
 func (c *call) consent() error {
 	r, client, done, err := c.opened(c.Form.Text("session_id"))
 	if done {

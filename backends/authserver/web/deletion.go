@@ -34,6 +34,7 @@ func (c *call) askDeletion() error {
 	return c.Show("deletion", c.T("Delete your account"), form)
 }
 
+// deleteAccount handles the form that deletes the account after the grace period.
 func (c *call) deleteAccount() error {
 	form, done, err := c.deletion()
 	if done {

@@ -135,6 +135,7 @@ func (c *call) showJoin(refusal error, up *upstreams.Upstream, j *joins) error {
 	return c.ShowForm(refusal, "join", c.T("Connect an account"), &joinForm{up.Name, j.Username, c.session.User.Email, to})
 }
 
+// join handles the form that confirms the connection of the two accounts.
 func (c *call) join() error {
 	up, j, done, err := c.mayJoin()
 	if done {
@@ -175,6 +176,7 @@ func (c *call) providersOf(u *users.User) (list []connected, more []providerLink
 	return list, more, nil
 }
 
+// removeProvider handles the form that disconnects an account at a provider.
 func (c *call) removeProvider() error {
 	if done, err := c.signedIn(); done {
 		return err

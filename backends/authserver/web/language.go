@@ -37,8 +37,8 @@ func (c *call) prefer() {
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
-// keepLanguage stores the language of a wish for the pages that follow. Without a wish it removes what is stored; a
-// wish for languages that there are not is ignored.
+// keepLanguage stores the languages that an application asks for, for the pages that follow. Without a wish it removes
+// what is stored. It ignores a wish that contains no available language.
 func (c *call) keepLanguage(wish string) {
 	if wish == "" {
 		if _, err := c.R.Cookie(languageCookie); err == nil {

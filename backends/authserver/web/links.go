@@ -37,6 +37,7 @@ func (c *call) askForgot() error {
 	return c.Show("forgot", c.T("Forgotten password"), &mailForm{Email: c.Query.Text("email"), Redirect: c.onward()})
 }
 
+// forgot handles the form that requests a link for a new password.
 func (c *call) forgot() error {
 	if !c.forgets() {
 		return pages.NotFound()
@@ -57,6 +58,7 @@ func (c *call) askRegister() error {
 	return c.Show("register", c.T("Create an account"), &mailForm{Redirect: c.onward()})
 }
 
+// register handles the form that requests an account.
 func (c *call) register() error {
 	if !c.registers() {
 		return pages.NotFound()
@@ -94,6 +96,7 @@ func (c *call) askChoose() error {
 	return c.Show("choose", c.T("Choose a password"), form)
 }
 
+// choose handles the form in which the user of a link chooses a password.
 func (c *call) choose() error {
 	form, err := c.choosingLink(&c.Form)
 	if err != nil {

@@ -108,7 +108,7 @@ func (c *call) provider() (*upstreams.Upstream, error) {
 	return nil, pages.NotFound()
 }
 
-// flow returns what leadUpstream and backFromUpstream need of a provider.
+// flow returns the provider in the form that leadUpstream and backFromUpstream take.
 func (c *call) flow(up *upstreams.Upstream) *Upstream {
 	return &Upstream{Provider: up.Provider, Name: up.Name, Redirect: up.Redirect, Lasts: c.Upstreams.Lasts}
 }
@@ -177,7 +177,8 @@ func (c *call) finishProvider() error {
 	return c.leave(c.At(to))
 }
 
-// refusedProvider records in the log and the audit feed why a sign-in failed. The page shows less.
+// refusedProvider records in the log and the audit feed why a sign-in failed, and returns the error for the page, which
+// does not contain the reason.
 func (c *call) refusedProvider(up *upstreams.Upstream, err error, user string) error {
 	c.warnProvider(up, err)
 	return c.refusedUpstream(err, user, "upstream", up.Slug)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// security is the data of the page on which users manage how they sign in.
+// security is the data of the page on which users manage their second factors.
 type security struct {
 	Redirect  string // where to continue; may be empty
 	Factors   []*factors.Factor
@@ -69,6 +69,7 @@ func (c *call) onward() string {
 	return ""
 }
 
+// security shows the page on which users manage their second factors.
 func (c *call) security() error {
 	list, done, err := c.own()
 	if done {
@@ -103,6 +104,7 @@ func (c *call) askApp() error {
 	return c.Show("app", c.T("Set up an app"), &appForm{draft, c.onward(), c.T("Authenticator app")})
 }
 
+// addApp handles the form that sets up an authenticator app.
 func (c *call) addApp() error {
 	if _, done, err := c.own(); done {
 		return err
@@ -142,6 +144,7 @@ func (c *call) newPasskey(refusal error, label string) error {
 		&passkeyForm{challenge, c.onward(), label, c.Factors.Alone()})
 }
 
+// addPasskey handles the form that sets up a passkey.
 func (c *call) addPasskey() error {
 	if _, done, err := c.own(); done {
 		return err

@@ -77,10 +77,11 @@ func (c *call) loginFormTo(to string, again bool) *loginForm {
 	return form
 }
 
-// allow permits the form of this page to redirect to the client of a request, and from there on.
+// allow lets the form of this page be redirected to the client of a request, which the Content-Security-Policy would
+// block otherwise.
 func (c *call) allow(r *authorize.Request) { c.allowTo(r.Redirect) }
 
-// allowTo permits the form of this page to lead to a redirect URI, and from there on.
+// allowTo lets the form of this page be redirected to a redirect URI, and onwards from there.
 func (c *call) allowTo(redirect string) {
 	target := authorize.TargetOf(redirect)
 	c.AllowForms(target.Source())
@@ -100,6 +101,7 @@ func (c *call) askLogin() error {
 	return c.Show("login", c.T("Sign in"), form)
 }
 
+// login handles the login form.
 func (c *call) login() error {
 	if c.NoPassword {
 		return pages.NotFound()
@@ -127,8 +129,8 @@ func (c *call) loginMeanwhile() error {
 	return c.goOn(c.Form.Text("email"))
 }
 
-// goOn redirects the user who has signed in in the meantime to where the form leads, if the form was filled in for
-// them. Otherwise it asks whether they want to sign in as the other user.
+// goOn answers a form of a user who has signed in meanwhile in another tab. It redirects to where the form leads if the
+// form was filled in for the same user, and otherwise asks whether to sign in as the other user.
 func (c *call) goOn(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {

@@ -298,8 +298,8 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	return targets, nil
 }
 
-// permitted returns the scopes that the policies of an identity provider allow a client for resources; nil means any.
-// It returns access_denied if there are policies and none of them applies.
+// permitted returns the scopes that policies of an identity provider permit to a client at resources. A nil list
+// permits any scope. If there are policies and none of them applies, the error is access_denied.
 func permitted(policies []*Policy, client string, targets []*resources.Resource) (scopes []string, err error) {
 	matches := 0
 	for _, p := range policies {

@@ -163,10 +163,7 @@ func text(list []string) string {
 
 // found returns a row that was read, or ErrUnknown if there is none.
 func found[T any](row *T, err error) (*T, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrUnknown
-	}
-	return row, err
+	return row, kernel.None(err, ErrUnknown)
 }
 
 // one returns a row by its id, or ErrUnknown.
@@ -196,7 +193,7 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// there returns an error for a reference to a row that does not exist.
+// there returns an error that names a member of the request if no row of a table has the id that the member refers to.
 func there(c store.Conn, table, id, member string) error {
 	var n int
 	var err error

@@ -82,6 +82,7 @@ type snapshot struct {
 	policies map[string][]*Policy // by the id of the identity provider
 }
 
+// read loads all identity providers and policies for the cache.
 func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 	s := &snapshot{idps: make(map[string]*IdP), policies: make(map[string][]*Policy)}
 	err := x.Read(ctx, func(c store.Conn) error {

@@ -91,7 +91,7 @@ func (t *table) drop(at uint32) {
 	t.free = at
 }
 
-// link appends an entry to a list.
+// link appends an entry to the end of a list.
 func (t *table) link(at, list uint32) {
 	last := t.entries[list].prev
 	t.entries[at].prev, t.entries[at].next = last, list
