@@ -140,7 +140,7 @@ func manage(t *testing.T, base, token string) (stop func()) {
 			select {
 			case <-done:
 				return
-			default:
+			case <-time.After(2 * time.Second): // the budget of users is 600 requests in a minute
 			}
 		}
 	})
