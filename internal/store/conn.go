@@ -82,12 +82,29 @@ type lastStatement struct {
 
 // Row runs a query for one row. If there is none, the Scan of the result returns sql.ErrNoRows.
 func (c Conn) Row(query string, args ...any) *sql.Row {
-	return c.q.QueryRowContext(c.ctx, c.db.Rebind(query), c.planned(args)...)
+	query, args = c.db.Rebind(query), c.planned(args)
+	row := c.q.QueryRowContext(c.ctx, query, args...)
+	for attempt := 1; c.repeats(row.Err(), attempt); attempt++ {
+		row = c.q.QueryRowContext(c.ctx, query, args...)
+	}
+	return row
 }
 
 // Rows runs a query. The caller closes the result; most callers use All or [List] instead.
 func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
-	return c.q.QueryContext(c.ctx, c.db.Rebind(query), c.planned(args)...)
+	query, args = c.db.Rebind(query), c.planned(args)
+	rows, err := c.q.QueryContext(c.ctx, query, args...)
+	for attempt := 1; c.repeats(err, attempt); attempt++ {
+		rows, err = c.q.QueryContext(c.ctx, query, args...)
+	}
+	return rows, err
+}
+
+// repeats reports whether a query is to run again after an attempt: one outside of a transaction that PostgreSQL ended
+// because of a deadlock. That happens to queries of several tables while another program of a rolling upgrade changes
+// these tables.
+func (c Conn) repeats(err error, attempt int) bool {
+	return err != nil && c.Pool() != nil && lostRace(err) && attempt <= sharedAttempts && c.ctx.Err() == nil
 }
 
 // All calls scan for each row of a query. The query should have a LIMIT.

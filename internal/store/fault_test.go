@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
@@ -79,5 +80,52 @@ func TestReadCommitted(t *testing.T) {
 			return errOnce
 		})
 		wantError(t, err, errOnce)
+	}
+}
+
+// TestReadOfDeadlock checks that a query succeeds which the server ended because it was in a deadlock with a migration.
+func TestReadOfDeadlock(t *testing.T) {
+	t.Parallel()
+	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
+	db := p.start(t)
+	migration, err := pgx.Connect(t.Context(), p.location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = migration.Close(context.Background()) }()
+	run := func(statement string) error {
+		_, err := migration.Exec(t.Context(), statement)
+		return err
+	}
+	if err := run("CREATE TABLE second (id BIGINT)"); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; !ended; { // the server ends one of the two, usually the query
+		if err := errors.Join(run("BEGIN"), run("LOCK TABLE second")); err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error)
+		go func() {
+			read <- db.Read(t.Context(), func(c Conn) error {
+				_, err := Column[int64](c, "SELECT items.id FROM items JOIN second ON second.id = items.id")
+				return err
+			})
+		}()
+		eventually(t, "the query waits", func() bool {
+			n := 0
+			err := migration.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'second'::regclass").Scan(&n)
+			return err != nil || n > 0
+		})
+		err := run("LOCK TABLE items")
+		ended = !lostRace(err)
+		if ended && err != nil {
+			t.Fatal(err)
+		}
+		if err := run("ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -109,7 +109,9 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 			return nil, err
 		}
 		s.changes.mu.Lock()
-		if s.changes.n == version {
+		// An account that can use nothing is read again each time: its first key or model may be added at another node,
+		// whose notice comes a moment after the addition is acknowledged.
+		if s.changes.n == version && len(account.keys)+len(account.models) > 0 {
 			s.accts.SetWithTTL(userID, account, 1, s.ttl)
 		}
 		s.changes.mu.Unlock()

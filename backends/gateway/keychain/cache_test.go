@@ -188,6 +188,24 @@ func TestChangeOnAnotherNode(t *testing.T) {
 	})
 }
 
+// TestFirstKeyOnAnotherNode checks that a node uses the first key of a user at once, however late it hears of it.
+func TestFirstKeyOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		here, there := p.start(t), p.start(t)
+		there.ttl = time.Hour // it listens to nobody
+		here.user(t, "alice")
+		if a := there.account(t, "alice"); len(a.keys) != 0 {
+			t.Fatalf("%d keys", len(a.keys))
+		}
+		there.accts.Wait()
+		here.providerKey(t, "alice", "alpha", secret)
+		if a := there.account(t, "alice"); len(a.keys) != 1 {
+			t.Errorf("%d keys, want the new one", len(a.keys))
+		}
+	})
+}
+
 // TestNotOpen uses a database that is not there yet.
 func TestNotOpen(t *testing.T) {
 	t.Parallel()

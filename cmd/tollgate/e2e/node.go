@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -78,6 +79,8 @@ type Node struct {
 	Args []string // after run; nil for --config Caddyfile
 	Logs *Output  // standard error
 	Out  *Output  // standard output
+	// Program replaces the program under test if it is not empty.
+	Program string
 
 	Cmd     *exec.Cmd
 	exited  chan struct{}
@@ -140,7 +143,7 @@ func (n *Node) Start() *Node {
 	if args == nil {
 		args = []string{"--config", "Caddyfile"}
 	}
-	cmd := exec.CommandContext(context.Background(), Binary, append([]string{"run"}, args...)...)
+	cmd := exec.CommandContext(context.Background(), cmp.Or(n.Program, Binary), append([]string{"run"}, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.Dir, n.Env, n.Out, n.Logs
 	if err := cmd.Start(); err != nil {
 		n.T.Fatal(err)
