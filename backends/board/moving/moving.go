@@ -39,7 +39,7 @@ type Source struct {
 
 // programs are the readers by program.
 var programs = map[string]func(context.Context, Options, *Report) (*Source, error){
-	"discourse": readDiscourse, "mybb": readMyBB, "phpbb": readPHPBB, "xenforo": readXenForo,
+	"discourse": readDiscourse, "flarum": readFlarum, "mybb": readMyBB, "phpbb": readPHPBB, "xenforo": readXenForo,
 }
 
 // Programs returns the names of the programs whose forums can be imported.

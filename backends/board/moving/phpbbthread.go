@@ -95,11 +95,16 @@ func fileLabel(name string) string {
 
 // fileLink returns the Markdown of a file at the same post: a picture, or a link.
 func fileLink(name string) string {
-	link := "[" + fileLabel(name) + "](<attachment:" + strings.NewReplacer("<", "", ">", "", `\`, "").Replace(name) + ">)"
+	link := "[" + fileLabel(name) + "](" + bracketed("attachment:"+name) + ")"
 	if pictureName.MatchString(name) {
 		return "!" + link
 	}
 	return link
+}
+
+// bracketed returns the address of a link in Markdown.
+func bracketed(address string) string {
+	return "<" + strings.NewReplacer("<", "", ">", "", `\`, "", "\n", "").Replace(address) + ">"
 }
 
 var (

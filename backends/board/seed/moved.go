@@ -42,7 +42,7 @@ type MovedMember struct {
 	LastActive  kernel.Moment
 }
 
-// MovedForum is a forum of another program. Its slug is made from its title.
+// MovedForum is a forum of another program. Its slug is made from that there, or from its title.
 type MovedForum struct {
 	ID, Parent int64
 	SeedForum

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
 	if f.LinkURL != nil {
 		add.Link = sql.NullString{String: *f.LinkURL, Valid: true}
 	}
-	base := kernel.Slug(f.Title)
+	base := kernel.Slug(cmp.Or(f.Slug, f.Title))
 	add.Slug = base
 	for n := 2; ; n++ {
 		found, err := taken(c, "SELECT count(*) FROM board_forums WHERE slug = ?", add.Slug)

@@ -196,6 +196,8 @@ type SeedPost struct {
 	Moved       int64 `json:"-"` // its id in another program; 0 in a fixture
 	MovedAuthor int64 `json:"-"` // the id there of the author; 0 means a guest
 	MovedNumber int64 `json:"-"` // its number there in the thread; 0 means that it is not known
+
+	Likes []int64 `json:"-"` // the ids there of members who like it
 }
 
 // SeedToken is a token to be created.

@@ -295,8 +295,10 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message," +
 			" message_html, render_version, body_hash, created_at," +
 			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
-		moved = bulk{content.InsertMoved, content.InsertMovedRow, nil}
-		words = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
+		moved      = bulk{content.InsertMoved, content.InsertMovedRow, nil}
+		likes      = bulk{"INSERT INTO board_reactions (post_id, user_id, kind, created_at) VALUES ", placeholders(4), nil}
+		likeCounts = bulk{"INSERT INTO board_reaction_counts (post_id, kind, n) VALUES ", placeholders(3), nil}
+		words      = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
 	)
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range list {
@@ -332,6 +334,9 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 					moved.add(sd.program, content.MovedPlace, place, ids[n])
 				}
 			}
+			if err := sd.addLikes(c, &p, ids[n], &likes, &likeCounts); err != nil {
+				return t.wrap(err)
+			}
 			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
 			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version,
 				p.hash, p.at,
@@ -347,7 +352,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
 			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
 	}
-	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &moved, &words} {
+	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &moved, &words, &likes, &likeCounts} {
 		if err := rows.insert(c); err != nil {
 			return err
 		}

@@ -37,6 +37,8 @@ var oldRoutes = []page{
 	{Method: get, Path: "/p/{old...}", Admit: guests, Serve: (*call).oldPath},
 	{Method: get, Path: "/u/{old}", Admit: guests, Serve: (*call).oldMember},
 	{Method: get, Path: "/uploads/{old...}", Admit: guests, Serve: (*call).oldUpload},
+
+	{Method: get, Path: "/d/{old...}", Admit: guests, Serve: (*call).oldPath},
 }
 
 // oldName is a parameter of an old address and what it names.
@@ -65,6 +67,7 @@ var oldForms = []struct {
 	{"xenforo", regexp.MustCompile(`[/?](threads|forums|members|posts|attachments)/(?:[^/]*\.)?(\d{1,18})/` +
 		`(?:post-(\d{1,18})|page-\d{1,9})?$`)},
 	{"discourse", regexp.MustCompile(`/(t)/(?:[^/]+/)*?(\d{1,18})(?:/(\d{1,18}))?(?:/.*)?$`)},
+	{"flarum", regexp.MustCompile(`/(d)/(\d{1,18})(?:-[^/]*)?(?:/(\d{1,18}))?$`)},
 	{"discourse", regexp.MustCompile(`/(c|p)/(?:[^/]+/)*?(\d{1,18})()(?:/.*)?$`)},
 }
 
@@ -72,6 +75,7 @@ var oldKinds = map[string]string{
 	"thread": content.MovedThread, "threads": content.MovedThread, "t": content.MovedThread, "forum": content.MovedForum,
 	"forums": content.MovedForum, "user": content.MovedMember, "members": content.MovedMember,
 	"posts": content.MovedPost, "attachments": content.MovedFile, "c": content.MovedForum, "p": content.MovedPost,
+	"d": content.MovedThread,
 }
 
 // oldPath answers an address that names something in its path, or, for index.php, in what follows the question mark.
@@ -86,7 +90,7 @@ func (c *call) oldPath() error {
 			continue
 		}
 		lead := c.lead
-		if f.program == "discourse" {
+		if f.program == "discourse" || f.program == "flarum" {
 			lead = c.numbered(match[2])
 		}
 		found, err := lead(f.program, content.MovedPost, match[3])
@@ -97,7 +101,7 @@ func (c *call) oldPath() error {
 			return err
 		}
 	}
-	return pages.NotFound()
+	return c.oldTag(path)
 }
 
 // lead redirects to what had an id in another program. found is false if nothing had.

@@ -22,7 +22,7 @@ func TestOldAddresses(t *testing.T) {
 			"thread": {open, staff}, "post": {post, s.post("common secretheld post")}, "forum": {s.forum("public"), s.forum("staff")}, "member": {s.user("bob")},
 		} {
 			for i, id := range ids {
-				for _, program := range []string{"phpbb", "mybb", "xenforo", "discourse"} {
+				for _, program := range []string{"phpbb", "mybb", "xenforo", "discourse", "flarum"} {
 					s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('%s', '%s', %d, %d)", program, kind, 70+i, id))
 				}
 			}
@@ -85,6 +85,15 @@ func TestOldAddresses(t *testing.T) {
 			{guest, "/c/public/70", "/forums/" + itoa(s.forum("public")) + "-public"},
 			{guest, "/c/parent/public/70/l/latest", "/forums/" + itoa(s.forum("public")) + "-public"},
 			{mod, "/u/Bob", "/members/" + itoa(s.user("bob"))},
+			{guest, "/d/70-open-thread", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/d/70", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/d/70-open-thread/99", "/threads/" + itoa(open) + "-open-thread"},
+			{guest, "/t/public", "/forums/" + itoa(s.forum("public")) + "-public"},
+			{guest, "/d/71-secretstaff-thread", ""},
+			{guest, "/d/71-secretstaff-thread/2", ""},
+			{guest, "/d/secret", ""},
+			{guest, "/t/staff", ""},
+			{guest, "/t/%ff%00", ""},
 			{guest, "/t/secretstaff-thread/71", ""},
 			{guest, "/t/secretstaff-thread/71/2", ""},
 			{guest, "/t/open-thread", ""},

@@ -24,11 +24,23 @@ func (c *call) numbered(thread string) func(program, kind, number string) (found
 	}
 }
 
-// oldMember answers the address of a member in Discourse.
+// oldMember answers the address of a member in Discourse or Flarum.
 func (c *call) oldMember() error {
 	name := text.Fold(strings.ToValidUTF8(c.R.PathValue("old"), "\uFFFD"))
 	return orNotFound(c.leadTo(content.MovedMember, func(r store.Conn) (id int64, err error) {
 		return id, kernel.OrNone(r.Row("SELECT id FROM board_users WHERE username_key = ?", name).Scan(&id))
+	}))
+}
+
+// oldTag answers the address of a tag in Flarum that is a forum here, with the same name in its address.
+func (c *call) oldTag(old string) error {
+	name, is := strings.CutPrefix(old, "/t/")
+	if !is {
+		return pages.NotFound()
+	}
+	return orNotFound(c.leadTo(content.MovedForum, func(r store.Conn) (id int64, err error) {
+		return id, kernel.OrNone(r.Row("SELECT id FROM board_forums WHERE slug = ? AND id IN (SELECT new_id FROM board_moved"+
+			" WHERE program = 'flarum' AND kind = 'forum')", kernel.Slug(name)).Scan(&id))
 	}))
 }
 

@@ -69,8 +69,8 @@ func TestBoardImportOthers(t *testing.T) {
 	}{
 		"mybb":      {"uploads", "an old password", "/showthread.php?tid=20", "/thread-21.html", "/showthread.php?tid=20&pid=12"},
 		"discourse": {"uploads", "an old password", "/t/hello-world/20", "/t/internal/21", "/t/hello-world/20/4"},
-
-		"xenforo": {"attachments", "an older password", "/threads/hello.20/", "/threads/internal.21/", "/posts/12/"},
+		"flarum":    {"files", "xenforo's password", "/d/20-hello-world", "/d/21-internal", "/d/20-hello-world/3"},
+		"xenforo":   {"attachments", "an older password", "/threads/hello.20/", "/threads/internal.21/", "/posts/12/"},
 	} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,265 @@
+package moving
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/backends/board/seed"
+	"github.com/tollgate-gateway/tollgate/internal/sqldump"
+)
+
+// Values of columns of Flarum.
+const (
+	flarumGuests  = 2 // group_id
+	flarumMembers = 3
+
+	// flarumUntagged is the forum of discussions without a tag that is a forum.
+	flarumUntagged = -1
+)
+
+// flarum is a dump of Flarum 1 that is read. Its tags become forums, but for secondary ones that everybody sees: these
+// are tags here, too.
+type flarum struct {
+	*reader
+
+	tags      map[int64]flarumTag
+	tagged    map[int64][]int64         // the tags of discussions
+	granted   map[flarumPermission]bool // what groups may do
+	likes     map[int64][]int64         // the members who like a post
+	uuids     map[int64]string          // of files
+	postOf    map[int64]int64           // of files
+	anonymous int64                     // discussions and posts that only some members see
+}
+
+type flarumTag struct {
+	forum
+
+	positioned, restricted bool
+}
+
+// isForum reports whether the tag becomes a forum.
+func (t *flarumTag) isForum() bool { return t.positioned || t.restricted || t.Parent != 0 }
+
+type flarumPermission struct {
+	group int64
+	name  string
+}
+
+// readFlarum reads a dump of Flarum.
+func readFlarum(ctx context.Context, o Options, report *Report) (*Source, error) {
+	b := &flarum{
+		reader: newReader(o, report, ""), tags: make(map[int64]flarumTag), tagged: make(map[int64][]int64),
+		granted: make(map[flarumPermission]bool), likes: make(map[int64][]int64), uuids: make(map[int64]string),
+		postOf: make(map[int64]int64),
+	}
+	untagged := seed.MovedForum{ID: flarumUntagged, SeedForum: seed.SeedForum{Title: "Discussions", Type: "forum"}}
+	b.forums = []forum{{MovedForum: untagged}} // the extension with the tags may be missing
+	return b.read(ctx, program{
+		tables: map[string]func(*sqldump.Row) error{
+			"users": b.user, "tags": b.tag, "group_permission": b.permission, "discussions": b.row, "posts": b.postRow,
+			"discussion_tag": collect(b.tagged, "discussion_id", "tag_id"),
+			"post_likes":     collect(b.likes, "post_id", "user_id"), "fof_upload_files": b.file,
+			"fof_upload_file_posts": b.filePost,
+		},
+		forumTable: "tags", threadTable: "discussions", post: b.textOf, rights: b.access,
+	}, b.finish)
+}
+
+// finish puts together what is in several tables.
+func (b *flarum) finish() {
+	if len(b.granted) == 0 {
+		b.rights = nil
+	}
+	used := false
+	for i := range b.threads {
+		t := &b.threads[i]
+		t.forum = b.forumOf(t.id)
+		used = used || t.forum == flarumUntagged
+		for _, id := range b.tagged[t.id] {
+			if tag, known := b.tags[id]; known && !tag.isForum() {
+				t.tags = append(t.tags, tag.Title)
+			}
+		}
+	}
+	if !used {
+		b.forums = b.forums[1:]
+	}
+	for _, tag := range b.tags {
+		if tag.isForum() {
+			b.forums = append(b.forums, tag.forum)
+		}
+	}
+	lost := 0
+	b.files = slices.DeleteFunc(b.files, func(f seed.MovedFile) bool {
+		if f.Post == 0 && b.postOf[f.ID] == 0 {
+			lost++
+			return true
+		}
+		return false
+	})
+	for i := range b.files {
+		b.files[i].Post = cmp.Or(b.files[i].Post, b.postOf[b.files[i].ID])
+	}
+	b.without("files", int64(lost), "they are in no post, or not kept on the server itself")
+	b.without("private discussions and posts", b.anonymous, "only some members see them")
+}
+
+// forumOf returns the forum of a discussion: of its tags the one that the fewest see, so that nobody sees more here
+// than there, and of those the one that is deepest.
+func (b *flarum) forumOf(discussion int64) int64 {
+	best := flarumTag{forum: forum{MovedForum: seed.MovedForum{ID: flarumUntagged}}}
+	openness := func(t *flarumTag) (n int) {
+		for _, group := range []string{"guest", "registered"} {
+			n += int(kernel.Bool(b.access(&t.MovedForum, group).view))
+		}
+		return n
+	}
+	for _, id := range b.tagged[discussion] {
+		tag, known := b.tags[id]
+		if !known || !tag.isForum() {
+			continue
+		}
+		if best.ID == flarumUntagged || cmp.Or(
+			cmp.Compare(openness(&tag), openness(&best)),
+			cmp.Compare(kernel.Bool(tag.Parent == 0), kernel.Bool(best.Parent == 0)),
+			cmp.Compare(tag.order, best.order), cmp.Compare(tag.ID, best.ID)) < 0 {
+			best = tag
+		}
+	}
+	return best.ID
+}
+
+// access returns what guests or members may do under a tag. A tag that is restricted, and each below it, needs
+// permissions of its own.
+func (b *flarum) access(f *seed.MovedForum, group string) access {
+	may := func(name string) bool {
+		return b.granted[flarumPermission{flarumGuests, name}] ||
+			group == "registered" && b.granted[flarumPermission{flarumMembers, name}]
+	}
+	have := access{may("viewForum"), may("startDiscussion"), may("discussion.reply")}
+	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.tags[id].Parent, steps+1 {
+		if tag := b.tags[id]; tag.restricted {
+			prefix := fmt.Sprintf("tag%d.", id)
+			have.view = have.view && may(prefix+"viewForum")
+			have.begin = have.begin && may(prefix+"startDiscussion")
+			have.reply = have.reply && may(prefix+"discussion.reply")
+		}
+	}
+	return have
+}
+
+func (b *flarum) permission(r *sqldump.Row) error {
+	b.granted[flarumPermission{r.Int("group_id"), r.Text("permission")}] = true
+	return nil
+}
+
+func (b *flarum) user(r *sqldump.Row) error {
+	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: stampOf(r, "last_seen_at")}
+	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), stamp(r, "joined_at")
+	if r.Int("is_email_confirmed") == 0 {
+		m.State = "awaiting"
+	}
+	if until := stamp(r, "suspended_until"); !until.IsZero() {
+		b.ban(m.ID, until.Unix())
+	}
+	b.member(m, false, r.Text("avatar_url") != "")
+	return nil
+}
+
+func (b *flarum) tag(r *sqldump.Row) error {
+	t := flarumTag{positioned: r.Text("position") != "", restricted: r.Int("is_restricted") != 0}
+	t.ID, t.Parent, t.order, t.Type = r.Int("id"), r.Int("parent_id"), r.Int("position"), "forum"
+	t.Title = cmp.Or(seed.MovedLine(r.Text("name"), 100), fmt.Sprintf("Forum %d", t.ID))
+	t.Description, t.Slug = seed.MovedLine(r.Text("description"), 500), r.Text("slug")
+	b.tags[t.ID] = t
+	return nil
+}
+
+func flarumVisibility(r *sqldump.Row) int64 {
+	switch {
+	case r.Text("hidden_at") != "":
+		return rights.Deleted
+	case !flarumApproved(r):
+		return rights.Unapproved
+	default:
+		return rights.Visible
+	}
+}
+
+func flarumApproved(r *sqldump.Row) bool { return !r.Has("is_approved") || r.Int("is_approved") != 0 }
+
+// private reports whether only some members see a discussion or post, and counts it. What is not approved yet has the
+// same mark.
+func (b *flarum) private(r *sqldump.Row) bool {
+	private := r.Int("is_private") != 0 && flarumApproved(r)
+	b.anonymous += int64(kernel.Bool(private))
+	return private
+}
+
+func (b *flarum) row(r *sqldump.Row) error {
+	if !b.private(r) {
+		b.threads = append(b.threads, thread{
+			id: r.Int("id"), visibility: flarumVisibility(r), title: r.Text("title"), sticky: r.Int("is_sticky") != 0,
+			locked: r.Int("is_locked") != 0, views: r.Int("view_count"),
+		})
+	}
+	return nil
+}
+
+func (b *flarum) postRow(r *sqldump.Row) error {
+	if r.Text("type") == "comment" && !b.private(r) {
+		b.posts = append(b.posts, ref{r.Int("discussion_id"), r.Int("id"), r.Int("number"), r.Place})
+	}
+	return nil
+}
+
+func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
+	p := seed.SeedPost{
+		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), At: stamp(r, "created_at"),
+		Visibility: rights.VisibilityNames[flarumVisibility(r)],
+	}
+	p.Guest, p.Likes = guestName(b.names[p.MovedAuthor]), b.likes[p.Moved]
+	b.edited(&p, stamp(r, "edited_at"), r.Int("edited_user_id"))
+	text := r.Text("content")
+	return p, func() string {
+		return flarumText(text, func(uuid string) string {
+			for _, i := range b.byPost[p.Moved] {
+				if uuid != "" && b.uuids[b.files[i].ID] == uuid && b.options.Attachments != "" {
+					return fileLink(b.files[i].Name)
+				}
+			}
+			return ""
+		})
+	}
+}
+
+func (b *flarum) file(r *sqldump.Row) error {
+	f := seed.MovedFile{
+		ID: r.Int("id"), Post: r.Int("post_id"), Author: r.Int("actor_id"), Name: path.Base(r.Text("base_name")),
+		Path: b.within(strings.ReplaceAll(r.Text("path"), `\`, "/")), At: stampOf(r, "created_at"),
+	}
+	if method := r.Text("upload_method"); method != "local" {
+		b.leftOut(&seed.MovedError{
+			Kind: content.MovedFile, ID: f.ID, Name: f.Name, Err: errors.New("it is not kept on the server itself"),
+		})
+		return nil
+	}
+	b.uuids[f.ID] = r.Text("uuid")
+	b.files = append(b.files, f)
+	return nil
+}
+
+func (b *flarum) filePost(r *sqldump.Row) error {
+	if id := r.Int("file_id"); b.postOf[id] == 0 {
+		b.postOf[id] = r.Int("post_id")
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package moving
+
+import (
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Limits for the XML of a post. A text beyond them loses its tags and keeps all else.
+const (
+	maxXML      = 4 << 20 // bytes
+	maxXMLDepth = 100     // elements within elements
+	maxMarks    = 8       // marks of quotations before a line
+)
+
+// flarumText returns a text that Flarum has stored as Markdown. It is XML whose content is what was typed, Markdown or
+// BBCode, so that only the marks of BBCode, mentions and files are changed. file returns the Markdown of a file by its
+// id, or nothing if it is not imported.
+func flarumText(source string, file func(id string) string) string {
+	w := flarumWriter{file: file}
+	if len(source) > maxXML || w.write(xml.NewDecoder(strings.NewReader(source))) != nil {
+		return html.UnescapeString(xmlTag.ReplaceAllString(source, ""))
+	}
+	return strings.TrimSpace(w.out.String())
+}
+
+// flarumWriter writes Markdown.
+type flarumWriter struct {
+	file   func(id string) string
+	out    strings.Builder
+	open   []flarumElement
+	quotes int  // how many quotations are open
+	code   int  // how many elements with code are open
+	apart  bool // a quotation has just ended
+}
+
+// flarumElement is an element that is open.
+type flarumElement struct {
+	name   string
+	attrs  map[string]string
+	bbcode bool // it was written as BBCode
+	silent bool // its content is not shown
+}
+
+// flarumMarks are what stands in Markdown for the beginning and the end of an element that was written as BBCode. The
+// marks of others are left out.
+var flarumMarks = map[string][2]string{
+	"B": {"**", "**"}, "I": {"*", "*"}, "S": {"~~", "~~"}, "STRONG": {"**", "**"}, "EM": {"*", "*"}, "DEL": {"~~", "~~"},
+	"CODE": {"\n```\n", "\n```\n"}, "LI": {"- ", ""}, "LIST": {"\n", "\n"}, "QUOTE": {"\n", ""},
+}
+
+// bbcodeMark matches a mark of BBCode, but not the bracket of a link in Markdown.
+var bbcodeMark = regexp.MustCompile(`^\[[A-Za-z*]`)
+
+func (w *flarumWriter) write(d *xml.Decoder) error {
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if len(w.open) == maxXMLDepth {
+				return errors.New("the elements are too deep")
+			}
+			w.begin(t)
+		case xml.EndElement:
+			w.end()
+		case xml.CharData:
+			if len(w.open) > 0 {
+				w.text(string(t))
+			}
+		}
+	}
+}
+
+// begin opens an element. Mentions and files are written at once, and their content is left out.
+func (w *flarumWriter) begin(t xml.StartElement) {
+	e := flarumElement{name: t.Name.Local, attrs: make(map[string]string, len(t.Attr))}
+	for _, a := range t.Attr {
+		e.attrs[a.Name.Local] = a.Value
+	}
+	shown := ""
+	switch {
+	case len(w.open) > 0 && w.open[len(w.open)-1].silent:
+		e.silent = true
+	case strings.HasSuffix(e.name, "MENTION") && e.attrs["displayname"] != "":
+		shown = "@" + e.attrs["displayname"]
+	case strings.HasPrefix(e.name, "UPL-"):
+		shown = cmp.Or(w.file(e.attrs["uuid"]), e.attrs["url"])
+	case e.name == "CODE" || e.name == "C":
+		w.code++
+	}
+	if shown != "" {
+		w.put(shown)
+		e.silent = true
+	}
+	w.open = append(w.open, e)
+}
+
+// text writes a text. The marks of BBCode, which are in elements of their own, become those of Markdown.
+func (w *flarumWriter) text(text string) {
+	e := &w.open[len(w.open)-1]
+	mark := e.name == "s" || e.name == "e" || e.name == "i"
+	var in *flarumElement
+	if mark && len(w.open) > 1 {
+		in = &w.open[len(w.open)-2]
+	}
+	switch {
+	case e.silent:
+	case in != nil && e.name == "s" && bbcodeMark.MatchString(text):
+		in.bbcode = true
+		w.beginBBCode(in)
+	case in != nil && e.name == "e" && in.bbcode:
+	case mark || w.code > 0 || e.name == "ESC":
+		w.put(text)
+	default:
+		w.put(strings.ReplaceAll(text, "<", `\<`))
+	}
+}
+
+func (w *flarumWriter) beginBBCode(e *flarumElement) {
+	if e.name == "QUOTE" {
+		w.quotes++
+	}
+	w.put(flarumMarks[e.name][0])
+	switch author := e.attrs["author"]; {
+	case e.name == "QUOTE" && author != "":
+		w.put("**" + fileLabel(author) + ":**\n\n")
+	case e.name == "URL":
+		w.put("[")
+	case e.name == "IMG":
+		w.put("![](" + bracketed(e.attrs["src"]) + ")")
+		e.silent = true
+	}
+}
+
+// end closes the innermost element.
+func (w *flarumWriter) end() {
+	e := w.open[len(w.open)-1]
+	w.open = w.open[:len(w.open)-1]
+	if e.bbcode {
+		if e.name == "QUOTE" {
+			w.quotes--
+			w.apart = true
+		}
+		w.put(flarumMarks[e.name][1])
+		if e.name == "URL" {
+			w.put("](" + bracketed(e.attrs["url"]) + ")")
+		}
+	}
+	if !e.silent && (e.name == "CODE" || e.name == "C") {
+		w.code--
+	}
+}
+
+// put writes text, with the marks of the quotations that are open before its lines.
+func (w *flarumWriter) put(text string) {
+	if w.apart && text != "" {
+		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // what follows is not a part of the quotation
+	}
+	before := "\n" + strings.Repeat("> ", min(w.quotes, maxMarks))
+	_, _ = w.out.WriteString(strings.ReplaceAll(text, "\n", before)) // never fails
+}
