@@ -20,6 +20,7 @@ func (r *run) note(
 ) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
+	// A failure that may be due to this user alone counts for the user's own use of a key that others use, too.
 	name, shared := key.ID, key.Shared() && f.certain
 	if !f.certain {
 		name = key.Mine

@@ -80,7 +80,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return parseWait(text, now)
 }
 
-// exhausted returns the wait for the bucket that is empty. Of several it is the one that is refilled last.
+// exhausted returns the time until every empty bucket of the rate limits is refilled, which is the longest of their
+// waits. ok is false if no bucket is empty.
 func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool) {
 	for i := range buckets {
 		b := &buckets[i]

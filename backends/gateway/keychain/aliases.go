@@ -3,14 +3,12 @@ package keychain
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -45,16 +43,12 @@ func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owne
 		if err := s.requireHolder(c, owner.Kind, owner.ID); err != nil {
 			return err
 		}
-		n, err := c.Exec(`INSERT INTO gateway_aliases (owner_kind, owner, name, target, created_at)
+		if err := change(c, tooMany("a %s can have at most %d aliases, remove one first", owner.Kind, maxAliases),
+			`INSERT INTO gateway_aliases (owner_kind, owner, name, target, created_at)
 			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 			WHERE (SELECT count(*) FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name <> ?) < ?
 			ON CONFLICT (owner_kind, owner, name) DO UPDATE SET target = excluded.target`,
-			owner.Kind, owner.ID, name, target, schema.Micros(a.CreatedAt), owner.Kind, owner.ID, name, maxAliases)
-		if err == nil && n == 0 {
-			err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d aliases, remove one first",
-				owner.Kind, maxAliases)
-		}
-		if err != nil {
+			owner.Kind, owner.ID, name, target, schema.Micros(a.CreatedAt), owner.Kind, owner.ID, name, maxAliases); err != nil {
 			return err
 		}
 		return s.auditKey(ctx, c, "alias.set", owner, name, map[string]string{"target": target})
@@ -85,12 +79,9 @@ func (s *Service) RemoveAlias(ctx context.Context, owner Owner, name string) err
 		if !schema.StorableID(owner.ID) || !schema.StorableID(name) {
 			return notFound("alias", name)
 		}
-		n, err := c.Exec(`DELETE FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name = ?`, owner.Kind,
-			owner.ID, name)
-		if err == nil && n == 0 {
-			err = notFound("alias", name)
-		}
-		if err != nil {
+		if err := change(c, notFound("alias", name),
+			`DELETE FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name = ?`, owner.Kind, owner.ID,
+			name); err != nil {
 			return err
 		}
 		return s.auditKey(ctx, c, "alias.removed", owner, name, map[string]string{})

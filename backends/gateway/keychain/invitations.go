@@ -64,16 +64,12 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 				return err
 			}
 		}
-		n, err := c.Exec(`INSERT INTO gateway_invitations (id, hash, email, team_id, role, created_at, expires_at)
+		if err := change(c, tooMany("there are %d open invitations, withdraw some first", maxInvitations),
+			`INSERT INTO gateway_invitations (id, hash, email, team_id, role, created_at, expires_at)
 			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)
 			WHERE (SELECT count(*) FROM gateway_invitations WHERE accepted_at IS NULL) < ?`,
 			in.ID, tokens.Hash(token), in.Email, schema.Nullable(in.TeamID), in.Role, schema.Micros(in.CreatedAt),
-			schema.Micros(in.ExpiresAt), maxInvitations)
-		if err == nil && n == 0 {
-			err = apierror.New(http.StatusConflict, "too_many", "there are %d open invitations, withdraw some first",
-				maxInvitations)
-		}
-		if err != nil {
+			schema.Micros(in.ExpiresAt), maxInvitations); err != nil {
 			return err
 		}
 		return s.audit(ctx, c, "invitation.created", in.ID, map[string]string{
@@ -110,11 +106,7 @@ func (s *Service) Withdraw(ctx context.Context, id string) error {
 		return notFound("invitation", id)
 	}
 	return s.db.Write(ctx, func(c store.Conn) error {
-		n, err := c.Exec(`DELETE FROM gateway_invitations WHERE id = ?`, id)
-		if err == nil && n == 0 {
-			err = notFound("invitation", id)
-		}
-		if err != nil {
+		if err := change(c, notFound("invitation", id), `DELETE FROM gateway_invitations WHERE id = ?`, id); err != nil {
 			return err
 		}
 		return s.audit(ctx, c, "invitation.withdrawn", id, nil)
@@ -140,11 +132,10 @@ func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, who *Arriv
 		return nil, apierror.New(http.StatusForbidden, "invitation_for_another",
 			"the invitation is for another mail address than %.200q: sign in with that one, or ask an operator for another invitation", who.Email)
 	}
-	n, err := c.Exec(`UPDATE gateway_invitations SET accepted_at = ?, accepted_by = ? WHERE id = ? AND accepted_at IS NULL`, schema.Micros(s.now()), who.ID, in.ID)
-	if err == nil && n == 0 {
-		err = apierror.New(http.StatusForbidden, "invitation_invalid", "somebody has accepted the invitation just now")
-	}
-	if err != nil {
+	taken := apierror.New(http.StatusForbidden, "invitation_invalid", "somebody has accepted the invitation just now")
+	if err := change(c, taken,
+		`UPDATE gateway_invitations SET accepted_at = ?, accepted_by = ? WHERE id = ? AND accepted_at IS NULL`,
+		schema.Micros(s.now()), who.ID, in.ID); err != nil {
 		return nil, err
 	}
 	return &in, s.audit(ActedBy(ctx, who.ID), c, "invitation.accepted", in.ID, map[string]string{"email": in.Email})

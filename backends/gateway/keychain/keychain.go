@@ -100,6 +100,11 @@ func notFound(what, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", what, id)
 }
 
+// tooMany returns the error for something of which there may be no more.
+func tooMany(format string, args ...any) error {
+	return apierror.New(http.StatusConflict, "too_many", format, args...)
+}
+
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }

@@ -145,12 +145,9 @@ func (s *Service) DeleteKeyOf(ctx context.Context, owner Owner, id string) error
 		if !schema.StorableID(owner.ID) || !schema.StorableID(id) {
 			return notFound("provider key", id)
 		}
-		n, err := c.Exec(`DELETE FROM gateway_provider_keys WHERE id = ? AND owner_kind = ? AND owner = ?`, id,
-			owner.Kind, owner.ID)
-		if err == nil && n == 0 {
-			err = notFound("provider key", id)
-		}
-		if err != nil {
+		if err := change(c, notFound("provider key", id),
+			`DELETE FROM gateway_provider_keys WHERE id = ? AND owner_kind = ? AND owner = ?`, id,
+			owner.Kind, owner.ID); err != nil {
 			return err
 		}
 		if err := s.impose(c, OnProviderKey, id, new(Limits)); err != nil {
@@ -190,16 +187,12 @@ func (r *providerKeyRow) limits() *Limits {
 }
 
 func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, sealed string) error {
-	n, err := c.Exec(`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
+	return change(c, tooMany("a %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys),
+		`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?) < ?`,
 		k.ID, owner.Kind, owner.ID, k.Provider, k.Label, sealed, k.Masked, schema.Micros(k.CreatedAt), owner.Kind, owner.ID,
 		maxProviderKeys)
-	if err == nil && n == 0 {
-		err = apierror.New(http.StatusConflict, "too_many", "a %s can have at most %d provider keys, remove one first",
-			owner.Kind, maxProviderKeys)
-	}
-	return err
 }
 
 // selectKeyRows is the beginning of a query for provider keys k.

@@ -62,7 +62,7 @@ func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudg
 	return b.spent(&sums, spending.StartOfDay(now)), nil
 }
 
-// spent returns the spent one of the budgets that begins anew last, or nil if none is spent.
+// spent returns the budget that is used up and is renewed last, or nil if none is used up.
 func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 	for w := range spending.NumberOfWindows { // the longest window first
 		tokens, usd := b.of(w)

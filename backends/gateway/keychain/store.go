@@ -26,6 +26,15 @@ func read[T any](
 	return out, err
 }
 
+// change executes a statement that must change a row. The error is refusal if it changes none.
+func change(c store.Conn, refusal error, query string, args ...any) error {
+	n, err := c.Exec(query, args...)
+	if err == nil && n == 0 {
+		err = refusal
+	}
+	return err
+}
+
 // users
 
 func (s *Service) insertUser(c store.Conn, u *User) (created bool, err error) {
@@ -162,8 +171,7 @@ func (s *Service) roomForKey(c store.Conn, userID string) error {
 	var count int
 	err := c.Row(`SELECT count(*) FROM gateway_keys WHERE user_id = ? AND revoked_at IS NULL`, userID).Scan(&count)
 	if err == nil && count >= maxKeys {
-		err = apierror.New(http.StatusConflict, "too_many",
-			"a user can have at most %d gateway keys that are not revoked, revoke one first", maxKeys)
+		err = tooMany("a user can have at most %d gateway keys that are not revoked, revoke one first", maxKeys)
 	}
 	return err
 }
@@ -257,20 +265,16 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 		return err
 	}
 	if count >= maxModelRows {
-		return apierror.New(http.StatusConflict, "too_many",
-			"a user can have at most %d model entries of their own, remove one first", maxModelRows)
+		return tooMany("a user can have at most %d model entries of their own, remove one first", maxModelRows)
 	}
-	n, err := c.Exec(`INSERT INTO gateway_models
+	return change(c, apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry),
+		`INSERT INTO gateway_models
 		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, wire, sealed, found, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,
 		m.ID, userID, m.Entry, schema.Flag(m.Custom), schema.Flag(m.Enabled), m.Priority, schema.Nullable(m.Tier),
 		schema.Nullable(m.BaseURL),
 		schema.Nullable(m.Model), schema.Nullable(m.Wire), schema.Nullable(m.Sealed), schema.Flag(m.Found),
 		schema.Micros(m.CreatedAt))
-	if err == nil && n == 0 {
-		err = apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry)
-	}
-	return err
 }
 
 func (s *Service) updateModel(c store.Conn, m *modelRow) error {
@@ -283,11 +287,8 @@ func (s *Service) deleteModel(c store.Conn, userID, name string) error {
 	if !schema.StorableID(userID) || !schema.StorableID(name) {
 		return notFound("model entry", name)
 	}
-	n, err := c.Exec(`DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
-	if err == nil && n == 0 {
-		err = notFound("model entry", name)
-	}
-	return err
+	return change(c, notFound("model entry", name),
+		`DELETE FROM gateway_models WHERE user_id = ? AND (id = ? OR model_entry = ?)`, userID, name, name)
 }
 
 // preferences

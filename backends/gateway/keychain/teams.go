@@ -103,12 +103,9 @@ func (s *Service) RenameTeam(ctx context.Context, id, name string) error {
 		if err != nil || team.Name == name {
 			return err
 		}
-		n, err := c.Exec(`UPDATE gateway_teams SET name = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM gateway_teams WHERE name = ?)`,
-			name, id, name)
-		if err == nil && n == 0 {
-			err = errTeamExists(name)
-		}
-		if err != nil {
+		if err := change(c, errTeamExists(name),
+			`UPDATE gateway_teams SET name = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM gateway_teams WHERE name = ?)`,
+			name, id, name); err != nil {
 			return err
 		}
 		return s.audit(ctx, c, "team.renamed", id, map[string]string{"from": team.Name, "to": name})
@@ -350,14 +347,11 @@ func (s *Service) removeMember(c store.Conn, teamID, userID string) error {
 	if !schema.StorableID(userID) {
 		return notFound("member", userID)
 	}
-	n, err := c.Exec(`DELETE FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID)
-	if err == nil && n == 0 {
-		err = notFound("member", userID)
-	}
-	if err != nil {
+	if err := change(c, notFound("member", userID),
+		`DELETE FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID); err != nil {
 		return err
 	}
-	_, err = c.Exec(`UPDATE gateway_users SET team_id = (SELECT m.team_id FROM gateway_team_members AS m
+	_, err := c.Exec(`UPDATE gateway_users SET team_id = (SELECT m.team_id FROM gateway_team_members AS m
 		WHERE m.user_id = gateway_users.id ORDER BY m.added_at, m.team_id LIMIT 1) WHERE id = ? AND team_id = ?`,
 		userID, teamID)
 	return err

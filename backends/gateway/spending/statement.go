@@ -11,6 +11,7 @@ import (
 func (s *Ledger) spendingStatement(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (statement string, args []any, err error) {
+	// head is the part before SELECT, such as WITH. users tells that the query goes user by user.
 	tables, head, users := source.table+" AS d", "", source.users
 	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at)
 	args = []any{from, to}

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -38,7 +40,7 @@ func Foreign(api API, name []byte) bool {
 	if !ok {
 		return false
 	}
-	own, known := guarded(letters)
+	own, known := guarded[string(letters)]
 	return known && (own.of&api == 0 || string(name) != own.name)
 }
 
@@ -59,75 +61,38 @@ type guardedMember struct {
 	of   API
 }
 
-// guarded returns the guarded member with the given letters and digits.
-func guarded(letters []byte) (guardedMember, bool) {
-	switch string(letters) {
-	case "model":
-		return guardedMember{"model", anyAPI}, true
-	case "messages":
-		return guardedMember{"messages", APIChat | APIMessages}, true
-	case "input":
-		return guardedMember{"input", APIResponses | APIEmbeddings}, true
-	case "instructions":
-		return guardedMember{"instructions", APIResponses}, true
-	case "system":
-		return guardedMember{"system", APIMessages}, true
-	case "prompt": // the Responses API has it too, and the gateway refuses it
-		return guardedMember{"prompt", APIResponses}, true
-	case "stream":
-		return guardedMember{"stream", anyAPI}, true
-	case "streamoptions":
-		return guardedMember{"stream_options", APIChat | APIResponses}, true
-	case "maxtokens":
-		return guardedMember{"max_tokens", APIChat | APIMessages}, true
-	case "maxcompletiontokens":
-		return guardedMember{"max_completion_tokens", APIChat}, true
-	case "maxoutputtokens":
-		return guardedMember{"max_output_tokens", APIResponses}, true
-	case "n":
-		return guardedMember{"n", APIChat}, true
-	case "tools":
-		return guardedMember{"tools", anyAPI}, true
-	case "toolchoice":
-		return guardedMember{"tool_choice", anyAPI}, true
-	case "functions":
-		return guardedMember{"functions", APIChat}, true
-	case "functioncall":
-		return guardedMember{"function_call", APIChat}, true
-	case "responseformat":
-		return guardedMember{"response_format", APIChat}, true
-	case "reasoningeffort":
-		return guardedMember{"reasoning_effort", APIChat}, true
-	case "reasoning": // some providers have it in chat
-		return guardedMember{"reasoning", APIChat | APIResponses}, true
-	case "thinking":
-		return guardedMember{"thinking", APIChat | APIMessages}, true
-	case "outputconfig":
-		return guardedMember{"output_config", APIMessages}, true
-	case "servicetier":
-		return guardedMember{"service_tier", anyAPI}, true
-	case "speed":
-		return guardedMember{"speed", APIMessages}, true
-	case "inferencegeo":
-		return guardedMember{"inference_geo", APIMessages}, true
-	case "websearchoptions":
-		return guardedMember{"web_search_options", APIChat}, true
-	case "store":
-		return guardedMember{"store", APIChat | APIResponses}, true
-	// Limits and counts that none of the APIs has.
-	case "maxtokenstosample", "maxnewtokens", "bestof",
+// guarded holds the guarded members by their letters and digits.
+var guarded = func() map[string]guardedMember {
+	members := make(map[string]guardedMember)
+	for name, of := range map[string]API{
+		"model": anyAPI, "stream": anyAPI, "tools": anyAPI, "tool_choice": anyAPI, "service_tier": anyAPI,
+		"messages": APIChat | APIMessages, "max_tokens": APIChat | APIMessages, "thinking": APIChat | APIMessages,
+		"stream_options": APIChat | APIResponses, "store": APIChat | APIResponses,
+		"reasoning": APIChat | APIResponses, // some providers have it in chat
+		"input":     APIResponses | APIEmbeddings,
+		"prompt":    APIResponses, // the gateway refuses it there
+		"n":         APIChat, "max_completion_tokens": APIChat, "functions": APIChat, "function_call": APIChat,
+		"response_format": APIChat, "reasoning_effort": APIChat, "web_search_options": APIChat,
+		"extra_body":   APIChat, // see ForeignExtra
+		"instructions": APIResponses, "max_output_tokens": APIResponses,
+		"system": APIMessages, "output_config": APIMessages, "speed": APIMessages, "inference_geo": APIMessages,
+	} {
+		members[strings.ReplaceAll(name, "_", "")] = guardedMember{name, of}
+	}
+	for _, letters := range [...]string{
+		// Limits and counts that none of the APIs has.
+		"maxtokenstosample", "maxnewtokens", "bestof",
 		// Other models and providers: OpenRouter, LiteLLM, gateways of hosters.
 		"models", "modelid", "modellist", "modelgroup", "engine", "deployment", "deploymentid", "preset", "route", "router",
 		"provider", "providers", "provideroptions", "customllmprovider", "plugins", "transforms",
 		"fallback", "fallbacks", "contextwindowfallbacks", "contentpolicyfallbacks",
 		// Other addresses and keys.
-		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extraheaders":
-		return guardedMember{}, true
-	case "extrabody": // see ForeignExtra
-		return guardedMember{"extra_body", APIChat}, true
+		"apibase", "baseurl", "apikey", "apiversion", "userconfig", "extraheaders",
+	} {
+		members[letters] = guardedMember{}
 	}
-	return guardedMember{}, false
-}
+	return members
+}()
 
 // ForeignExtra scans the value of a chat client's extra_body and reports whether no upstream may get it, since some
 // proxies treat its members as members of the request. Only the member of Gemini, whose chat API uses extra_body, is

@@ -107,6 +107,7 @@ func (b *Block) rest(cut bool) []byte {
 	if cut {
 		return nil
 	}
+	// The object is open: what was held back of it is sent as far as it is sound, or its brackets are closed.
 	var dst []byte
 	if b.isHeld {
 		dst = jsontext.AppendUnquoted(nil, b.Text[b.held:])[:b.sound]

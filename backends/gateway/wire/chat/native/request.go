@@ -198,11 +198,8 @@ func (r *Request) keys() {
 }
 
 func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
-	if kind == jsontext.Null {
-		return false, s.Skip()
-	}
-	if kind != jsontext.Bool {
-		return false, wrongKind(s, param, "a boolean", kind)
+	if given, err := takes(s, param, "a boolean", kind, jsontext.Bool); !given {
+		return false, err
 	}
 	return s.Bool()
 }
@@ -213,6 +210,19 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 		return err
 	}
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
+}
+
+// takes reports whether an optional member has a value of the wanted kind. Otherwise it scans the value: null is like an
+// absent member, and any other kind is an error.
+func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
+	switch kind {
+	case wanted:
+		return true, nil
+	case jsontext.Null:
+		return false, s.Skip()
+	default:
+		return false, wrongKind(s, param, want, kind)
+	}
 }
 
 // Field returns the value of a top-level member as it is in the body, or nil if there is none.
@@ -241,11 +251,8 @@ func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if kind == jsontext.Null {
-		return s.Skip()
-	}
-	if kind != jsontext.Object {
-		return wrongKind(s, "stream_options", "an object", kind)
+	if given, err := takes(s, "stream_options", "an object", kind, jsontext.Object); !given {
+		return err
 	}
 	return s.Object(func(key []byte) error {
 		r.options = true
@@ -269,11 +276,8 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
-	if kind == jsontext.Null {
-		return s.Skip()
-	}
-	if kind != jsontext.Number {
-		return wrongKind(s, param, "an integer", kind)
+	if given, err := takes(s, param, "an integer", kind, jsontext.Number); !given {
+		return err
 	}
 	n, ok, err := s.Int()
 	if err != nil {
@@ -289,11 +293,8 @@ func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kin
 }
 
 func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if kind == jsontext.Null {
-		return s.Skip()
-	}
-	if kind != jsontext.Number {
-		return wrongKind(s, "n", "an integer", kind)
+	if given, err := takes(s, "n", "an integer", kind, jsontext.Number); !given {
+		return err
 	}
 	n, ok, err := s.Int()
 	if err != nil {
@@ -309,11 +310,8 @@ func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if kind == jsontext.Null {
-		return s.Skip()
-	}
-	if kind != jsontext.String {
-		return wrongKind(s, "reasoning_effort", "a string", kind)
+	if given, err := takes(s, "reasoning_effort", "a string", kind, jsontext.String); !given {
+		return err
 	}
 	raw, err := s.Word()
 	r.Effort = string(raw)
@@ -321,11 +319,8 @@ func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if kind == jsontext.Null {
-		return s.Skip()
-	}
-	if kind != jsontext.Array {
-		return wrongKind(s, "tools", "an array", kind)
+	if given, err := takes(s, "tools", "an array", kind, jsontext.Array); !given {
+		return err
 	}
 	return s.Array(func(i int) error {
 		r.Needs |= wire.NeedTools
@@ -350,11 +345,8 @@ func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if kind == jsontext.Null {
-		return s.Skip()
-	}
-	if kind != jsontext.Object {
-		return wrongKind(s, "response_format", "an object", kind)
+	if given, err := takes(s, "response_format", "an object", kind, jsontext.Object); !given {
+		return err
 	}
 	return s.Object(func(key []byte) error {
 		if string(key) != "type" || s.Kind() != jsontext.String {
