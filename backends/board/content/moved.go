@@ -70,7 +70,7 @@ func SumThere(name string, short bool) int64 {
 	if err != nil || len(name) < 40 {
 		return 0
 	}
-	return int64(id) //nolint:gosec // it has 63 bits
+	return int64(id)
 }
 
 // MovedAt returns the post that had a number in a thread of another program, or 0 if there is none.
