@@ -87,9 +87,9 @@ func (s *Server) Pages(options web.Options, logger *zap.Logger) http.Handler {
 // mailer.
 func (s *Server) Work(webhooks *webhook.Sender, mailer *jobs.Mailer, logger *zap.Logger) *jobs.Work {
 	return &jobs.Work{
-		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails, Hooks: s.kernel.Hooks,
-		Moderation: s.Moderation,
-		Ready:      s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer, Logger: logger,
+		Attachments: s.Attachments, Search: s.Search, Posts: s.Posts, Accounts: s.Accounts, Mails: s.Mails,
+		Moderation: s.Moderation, Hooks: s.kernel.Hooks, Ready: s.Ready, Purge: s.Purge, Webhooks: webhooks, Mail: mailer,
+		Logger: logger,
 	}
 }
 

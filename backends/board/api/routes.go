@@ -146,7 +146,8 @@ func (s *service) routes() []rest.Route {
 			Summary: "Mark a thread as read up to a post",
 		}},
 		{1, rest.Route{
-			Method: "GET", Path: "/members/{userId}", Tag: tagMembers, Scope: membersRead, Guest: true, Serve: withID("userId", s.getMember),
+			Method: "GET", Path: "/members/{userId}", Tag: tagMembers, Scope: membersRead, Guest: true,
+			Serve:   withID("userId", s.getMember),
 			Answer:  "MemberAnswer",
 			Summary: "Read a member",
 		}},
@@ -196,7 +197,8 @@ func (s *service) routes() []rest.Route {
 			Summary: "Reject a held post",
 		}},
 		{5, rest.Route{
-			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite, Serve: withID("postId", s.restore),
+			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite,
+			Serve:   withID("postId", s.restore),
 			Answer:  "SettledPost",
 			Summary: "Bring a deleted post back",
 		}},

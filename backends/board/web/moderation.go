@@ -138,10 +138,8 @@ func (c *call) queue() error {
 		row := queueItem{
 			QueueItem: item, Focus: item.Post.ID == focus, Why: c.T(cmp.Or(heldBecause[item.Reason], item.Reason)),
 		}
-		if i+1 < len(items) {
-			row.Then = items[i+1].Post.ID
-		} else if i > 0 {
-			row.Then = items[0].Post.ID
+		if len(items) > 1 {
+			row.Then = items[(i+1)%len(items)].Post.ID
 		}
 		page.Items = append(page.Items, row)
 	}
@@ -234,10 +232,8 @@ func (c *call) reports() error {
 	}
 	for i, item := range items {
 		row := reportItem{ReportedPost: item, Focus: item.PostID == focus}
-		if i+1 < len(items) {
-			row.Then = items[i+1].PostID
-		} else if i > 0 {
-			row.Then = items[0].PostID
+		if len(items) > 1 {
+			row.Then = items[(i+1)%len(items)].PostID
 		}
 		page.Items = append(page.Items, row)
 	}

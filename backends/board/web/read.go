@@ -143,7 +143,15 @@ func lastOf(posts []posts.PostView) int64 {
 	return posts[len(posts)-1].ID
 }
 
-// toPlace redirects to the place of a post.
+// inThread works like toPlace for a place in a thread, which may have been merged into another one.
+func (c *call) inThread(thread int64, p posts.Place, err error) error {
+	if err != nil {
+		return c.mergedThread(err, thread)
+	}
+	return c.toPlace(p, nil)
+}
+
+// toPlace redirects to the place of a post, or returns err unless that is nil.
 func (c *call) toPlace(p posts.Place, err error) error {
 	if err != nil {
 		return err
@@ -179,10 +187,7 @@ func (c *call) toDate(id int64) error {
 		return kernel.BadRequest("date", "date must be a day such as 2026-03-01")
 	}
 	place, err := c.Posts.PlaceAt(c.Context(), c.actor, id, kernel.MomentOf(day), postsPerPage)
-	if err != nil {
-		return c.mergedThread(err, id)
-	}
-	return c.toPlace(place, nil)
+	return c.inThread(id, place, err)
 }
 
 func (c *call) toPost(id int64) error {
@@ -193,18 +198,12 @@ func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 func (c *call) firstUnread() error {
 	place, err := c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
-	if err != nil {
-		return c.mergedThread(err, c.ID("threadId"))
-	}
-	return c.toPlace(place, nil)
+	return c.inThread(c.ID("threadId"), place, err)
 }
 
 func (c *call) lastPage() error {
 	place, err := c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
-	if err != nil {
-		return c.mergedThread(err, c.ID("threadId"))
-	}
-	return c.toPlace(place, nil)
+	return c.inThread(c.ID("threadId"), place, err)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

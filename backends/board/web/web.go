@@ -139,7 +139,8 @@ func newSite(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options *Options, logger *zap.Logger,
 ) http.Handler {
 	return pages.New(pages.Options[*call]{
-		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: services.Accounts.Forms, Called: "the board",
+		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: services.Accounts.Forms,
+		Called: "the board",
 		Begin: func(p *pages.Call) (*call, error) {
 			if err := ready(p.Context()); err != nil {
 				return nil, err
