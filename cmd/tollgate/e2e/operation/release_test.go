@@ -45,7 +45,8 @@ func writeRelease(t *testing.T, engine string) {
 		if engine == "postgres" {
 			table = "public." + table
 		}
-		if _, err := e.db.ExecContext(t.Context(), "UPDATE "+table+" SET "+strings.Join(set, ", ")); err != nil {
+		later := "UPDATE " + table + " SET " + strings.Join(set, ", ")
+		if _, err := e.db.ExecContext(t.Context(), later); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -202,8 +202,10 @@ func (e *earlier) counts(engine string) map[string]int {
 // serving waits until all services answer.
 func (e *earlier) serving() {
 	e.T.Helper()
-	for _, address := range []string{e.gateway + "/health", e.board + "/api/v1/forums", e.events + "/store/status/v1/simple",
-		e.authserver + "/ready", e.cms + "/readyz", e.answer + "/readyz"} {
+	for _, address := range []string{
+		e.gateway + "/health", e.board + "/api/v1/forums", e.events + "/store/status/v1/simple",
+		e.authserver + "/ready", e.cms + "/readyz", e.answer + "/readyz",
+	} {
 		e2e.Eventually(e.T, e2e.StartLimit, address+" answers", func() error {
 			if a := e2e.Get(e.T, e2e.Client, address, ""); a.Status != 200 {
 				return fmt.Errorf("%d %s", a.Status, a.Body)
