@@ -72,7 +72,9 @@ func (d *Document) Request(tb testing.TB, r *http.Request) {
 
 // Response reports as errors of the test where the response to a request differs from the document, except the faults
 // for which one of except returns true. It reads and closes the body.
-func (d *Document) Response(tb testing.TB, r *http.Request, resp *http.Response, except ...func(*faults.ValidationError) bool) {
+func (d *Document) Response(
+	tb testing.TB, r *http.Request, resp *http.Response, except ...func(*faults.ValidationError) bool,
+) {
 	tb.Helper()
 	body, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
