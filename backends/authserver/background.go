@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
@@ -89,12 +90,16 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 	list := make([]*clients.Client, len(s.config.Clients))
 	var faults []error
 	for i, c := range s.config.Clients {
+		rules := make([]claims.Rule, len(c.Claims))
+		for i, rule := range c.Claims {
+			rules[i] = claims.Rule(rule)
+		}
 		client, err := s.rooms.clients.Client(&clients.Registration{
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod,
 			Agent: c.Agent, AgentText: c.AgentText,
 			Metadata: clients.Metadata{
 				JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.BackchannelLogoutURI, FirstParty: c.FirstParty,
-				Claims: c.Claims,
+				Claims: rules,
 			},
 		}, clients.Admin)
 		if err == nil {

@@ -14,7 +14,7 @@ import (
 
 // resourceRoutes returns the routes of resources.
 func (a *API) resourceRoutes() []route {
-	table := []route{
+	return group("Resources", append([]route{
 		{rest.Route{
 			Method: get, Path: "/resources", Summary: "List resources", Query: paged, Answer: "Resources",
 		}, a.resources},
@@ -32,7 +32,12 @@ func (a *API) resourceRoutes() []route {
 		{rest.Route{
 			Method: del, Path: "/resources/{id}", Summary: "Delete a resource", Versioned: true,
 		}, a.deleteResource},
-	}
+	}, a.policyRoutes()...))
+}
+
+// policyRoutes returns the routes of the lists in the policies of resources.
+func (a *API) policyRoutes() []route {
+	table := make([]route, 0, 3*len(policies))
 	for _, p := range policies {
 		at := rest.Route{Path: "/resources/{id}/policy/" + p.path, Answer: p.schema}
 		read, add, remove := at, at, at
@@ -47,7 +52,7 @@ func (a *API) resourceRoutes() []route {
 		}
 		table = append(table, route{read, a.policy(p)}, route{add, a.addPolicy(p)}, route{remove, a.removePolicy(p)})
 	}
-	return group("Resources", table)
+	return table
 }
 
 // resource is a resource as it is shown.

@@ -33,11 +33,11 @@ func (a *API) Routes() []kernel.Route {
 		Method: http.MethodGet, Path: "/openapi.json", Tag: "System", Summary: "Read this document", Guest: true,
 		Answer: "Document",
 	}, func(c *call) (any, error) { return document.Serve(c.Call) }})
-	list := make([]kernel.Route, len(table))
-	for i, row := range table {
-		list[i] = a.serve(row)
+	list := a.ui()
+	for _, row := range table {
+		list = append(list, a.serve(row))
 	}
-	return append(list, a.ui()...)
+	return list
 }
 
 // group returns rows with a tag.

@@ -11,9 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 )
 
 // Client is an entry of clients: the body of POST /admin/clients with a client_id that is known beforehand. It has no
@@ -30,33 +28,75 @@ type Client struct {
 	Logout               []string        `json:"post_logout_redirect_uris,omitempty"`
 	BackchannelLogoutURI string          `json:"backchannel_logout_uri,omitempty"`
 	FirstParty           bool            `json:"first_party,omitempty"`
-	Claims               []claims.Rule   `json:"claim_rules,omitempty"`
+	Claims               []ClaimRule     `json:"claim_rules,omitempty"`
 	Agent                bool            `json:"agent,omitempty"`
 	AgentText            string          `json:"agent_description,omitempty"`
 }
 
 // Resource is an entry of resources: the body of POST /admin/resources.
 type Resource struct {
-	Slug        string            `json:"slug"`
-	URI         string            `json:"uri,omitempty"`
-	BackendKind string            `json:"backend_kind,omitempty"` // mint or broker; default: mint
-	DisplayName string            `json:"display_name,omitempty"`
-	Scopes      []resources.Scope `json:"scopes,omitempty"`
+	Slug        string  `json:"slug"`
+	URI         string  `json:"uri,omitempty"`
+	BackendKind string  `json:"backend_kind,omitempty"` // mint or broker; default: mint
+	DisplayName string  `json:"display_name,omitempty"`
+	Scopes      []Scope `json:"scopes,omitempty"`
 
 	BrokerProviderID   string `json:"broker_provider_id,omitempty"`
 	BrokerProviderSlug string `json:"broker_provider_slug,omitempty"`
 
-	Policy resources.Policy `json:"policy,omitzero"`
-	Claims []claims.Rule    `json:"claim_rules,omitempty"`
+	Policy Policy      `json:"policy,omitzero"`
+	Claims []ClaimRule `json:"claim_rules,omitempty"`
 }
 
-// BrokerProvider is an entry of broker_providers: the body of POST
-// /admin/broker-providers.
+// ClaimRule makes a claim of users in tokens. It is checked by package claims.
+type ClaimRule struct {
+	Claim  string   `json:"claim"`
+	From   string   `json:"from"`
+	Prefix string   `json:"prefix,omitempty"`
+	Strip  bool     `json:"strip_prefix,omitempty"`
+	Type   string   `json:"type,omitempty"`
+	Scope  string   `json:"scope,omitempty"`
+	In     []string `json:"in,omitempty"`
+}
+
+// Scope is a scope that a resource declares.
+type Scope struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Upstream    Words  `json:"upstream,omitempty"` // only of a broker resource
+}
+
+// Policy defines who may do what with a resource.
+type Policy struct {
+	Exchange struct {
+		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
+	} `json:"exchange,omitzero"`
+	Runtime struct {
+		ClientIDs []string `json:"client_ids,omitempty"`
+	} `json:"runtime,omitzero"`
+	Connect struct {
+		AllowedReturnURLs []string `json:"allowed_return_urls,omitempty"`
+	} `json:"connect,omitzero"`
+}
+
+// BrokerProvider is an entry of broker_providers: the body of POST /admin/broker-providers.
 type BrokerProvider struct {
 	Slug        string          `json:"slug"`
 	DisplayName string          `json:"display_name,omitempty"`
 	Protocol    string          `json:"protocol"`              // oauth, api_key or service_account
 	ConfigData  json.RawMessage `json:"config_data,omitempty"` // depends on the protocol; decoded when it is first used
+}
+
+// Words is a string or an array of strings.
+type Words []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Words) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		*w = make(Words, 1)
+		return json.Unmarshal(text, &(*w)[0])
+	}
+	return json.Unmarshal(text, (*[]string)(w))
 }
 
 // The bounds of the lists of the file.

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 )
 
 // Upstream is an entry of upstreams: an OpenID provider at which people may sign in, beside that of the section oidc.
@@ -31,7 +29,7 @@ type Upstream struct {
 	// TrustEmail treats every mail address of the provider as confirmed.
 	TrustEmail bool `json:"trust_email,omitempty"`
 	// Groups maps groups of the provider to groups here.
-	Groups map[string]resources.Words `json:"groups,omitempty"`
+	Groups map[string]Words `json:"groups,omitempty"`
 	// Registration is RegistrationOff (default) or RegistrationOpen. The latter creates users for unknown people whose
 	// mail address is in one of RegistrationDomains; an empty list means all domains.
 	Registration        string   `json:"registration,omitempty"`
