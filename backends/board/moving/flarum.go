@@ -118,7 +118,7 @@ func (b *flarum) forumOf(discussion int64) int64 {
 	best := flarumTag{forum: forum{MovedForum: seed.MovedForum{ID: flarumUntagged}}}
 	openness := func(t *flarumTag) (n int) {
 		for _, group := range []string{"guest", "registered"} {
-			n += int(kernel.Bool(b.access(&t.MovedForum, group).view))
+			n += kernel.Bool(b.access(&t.MovedForum, group).view)
 		}
 		return n
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -195,9 +196,9 @@ func (b *xenforo) may(group, node int64, name string) bool {
 	}
 	path = append(path, 0)
 	may := false
-	for i := len(path) - 1; i >= 0; i-- {
-		value := b.entries[xfEntry{path[i], group, name}]
-		switch max(value, b.entries[xfEntry{path[i], xfEverybody, name}]) {
+	for _, id := range slices.Backward(path) {
+		value := b.entries[xfEntry{id, group, name}]
+		switch max(value, b.entries[xfEntry{id, xfEverybody, name}]) {
 		case xfNever:
 			return false
 		case xfReset:
