@@ -38,6 +38,7 @@ type Settings struct {
 	OfflineMessage string
 	Images         bool
 	Tags           string
+	Polls          bool
 
 	MinTitle, MaxTitle     int64 // characters
 	MinMessage, MaxMessage int64 // characters
@@ -89,7 +90,7 @@ var SeedRules = DefaultSettings(Options{})
 func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.",
-		Images: true, Tags: TagsList,
+		Images: true, Tags: TagsList, Polls: true,
 		MinTitle: 3, MaxTitle: 120, MinMessage: 2, MaxMessage: 30_000, MaxWords: 5_000, DuplicateSeconds: 60,
 		EditGraceSeconds: 300,
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
@@ -211,6 +212,8 @@ func AllSettings() []Setting {
 			Hint: "List: those that administrators have made. Free: authors write what they like.",
 			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, of: func(s *Settings) any { return &s.Tags },
 		},
+		flag(general, "polls", "Polls", "Whoever starts a thread may add one. Those that are there stay.",
+			func(s *Settings) *bool { return &s.Polls }),
 		flag(general, "images", "Images in posts", "Images from https addresses. Applies to new posts from then on.",
 			func(s *Settings) *bool { return &s.Images }),
 
