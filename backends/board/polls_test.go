@@ -157,6 +157,35 @@ func TestPolls(t *testing.T) {
 	})
 }
 
+// TestReactionsAndVotesFlood checks that reactions and votes of a member have a rate in common, which moderators do not.
+func TestReactionsAndVotesFlood(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{})
+		ctx := t.Context()
+		must(t, s.service.Admin.ChangeSettings(ctx, s.actor("admin"), map[string]string{"reactions_per_minute": "2"}, nil))
+		poll, err := s.asked("A poll", polls.Request{Answers: []string{"a", "b"}, Change: true})
+		must(t, err)
+		react := func(as, kind string) error {
+			return s.service.Reactions.React(ctx, s.actor(as), poll.Post, kind)
+		}
+		must(t, react("bob", like))
+		must(t, react("bob", like)) // has no effect
+		must(t, s.service.Polls.Vote(ctx, s.actor("bob"), poll.Post, []int64{1}))
+		refused(t, "a third", react("bob", thanks), 429, "")
+		refused(t, "a second vote", s.service.Polls.Vote(ctx, s.actor("bob"), poll.Post, []int64{2}), 429, "")
+		if n, _ := s.given("bob", poll.Post, like); n != 1 || s.votes("bob", poll.Post) != "1 0 of 1" {
+			t.Errorf("%d like it, and the votes are %s", n, s.votes("bob", poll.Post))
+		}
+		for _, kind := range []string{like, thanks, like, thanks} {
+			must(t, react("mod", kind))
+		}
+		s.clock.advance(30 * time.Second)
+		must(t, react("bob", ""))
+		refused(t, "the next one", react("bob", like), 429, "")
+	})
+}
+
 // TestVotesAtOnce lets members vote at the same time, each several times, and counts again.
 func TestVotesAtOnce(t *testing.T) {
 	t.Parallel()

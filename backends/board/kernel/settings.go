@@ -69,8 +69,10 @@ type Settings struct {
 	NewFloodPosts   int64
 	NewFloodSeconds int64
 	EditsPerMinute  int64
-	ThreadsPerHour  int64
-	PostsPerHour    int64
+	// ReactionsPerMinute limits reactions and votes in polls together; 0: no limit.
+	ReactionsPerMinute int64
+	ThreadsPerHour     int64
+	PostsPerHour       int64
 
 	Reactions string // that members can give to posts, one on each line; empty: none
 
@@ -96,7 +98,7 @@ func DefaultSettings(o Options) Settings {
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
 		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2, NewMemberTwice: 200,
 		WarningDays: 90, WarningHold: 3, WarningSuspend: 6, WarningSuspendDays: 7,
-		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10,
+		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10, ReactionsPerMinute: 30,
 		ThreadsPerHour: 10, PostsPerHour: 60,
 		Reactions: "👍 Like\n🙏 Thanks\n😄 Funny\n🤝 Agree",
 		MaxTokens: 10, TokenDays: 90,
@@ -294,6 +296,8 @@ func AllSettings() []Setting {
 			0, 86_400, func(s *Settings) *int64 { return &s.NewFloodSeconds }),
 		number(flood, "edits_per_minute", "Edits a minute", "0: no limit.",
 			0, 1000, func(s *Settings) *int64 { return &s.EditsPerMinute }),
+		number(flood, "reactions_per_minute", "Reactions and votes a minute", "0: no limit.",
+			0, 1000, func(s *Settings) *int64 { return &s.ReactionsPerMinute }),
 		number(flood, "threads_per_hour", "Threads an hour", "0: no limit.",
 			0, 10_000, func(s *Settings) *int64 { return &s.ThreadsPerHour }),
 		number(flood, "posts_per_hour", "Posts an hour", "0: no limit.",

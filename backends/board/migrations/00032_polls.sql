@@ -1,4 +1,5 @@
 -- +goose Up
+-- additive
 -- Polls of posts, of which each one has at most one. Rows name posts only, whose ids stay the same wherever they are
 -- moved. choices is how many answers a member may choose; ends_at is 0 for a poll without an end.
 CREATE TABLE board_polls (
@@ -19,7 +20,7 @@ CREATE TABLE board_poll_answers (
 );
 CREATE TABLE board_poll_votes (
 	post_id BIGINT NOT NULL,
-	user_id BIGINT NOT NULL REFERENCES board_users (id),
+	user_id BIGINT NOT NULL,
 	number  BIGINT NOT NULL,
 	PRIMARY KEY (post_id, user_id, number)
 );

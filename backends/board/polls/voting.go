@@ -66,6 +66,9 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 		case len(before) > 0 && !poll.Change:
 			return kernel.Forbidden("postId", "voted", "you have voted already, and votes in this poll cannot be changed")
 		}
+		if err := a.SpendReaction(c, t.Forum, s.Moment()); err != nil {
+			return err
+		}
 		if _, err := c.Exec("DELETE FROM board_poll_votes WHERE post_id = ? AND user_id = ?", post, a.ID()); err != nil {
 			return err
 		}

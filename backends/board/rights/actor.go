@@ -179,6 +179,26 @@ func (a *Actor) UserID() string {
 	return kernel.Itoa(a.User.ID)
 }
 
+// SpendReaction charges a reaction or a vote in a forum to the actor's limit for them, whose member's row it locks. It
+// returns an error if that is exhausted.
+func (a *Actor) SpendReaction(c store.Conn, forum int64, now kernel.Moment) error {
+	set := a.Rights.Settings
+	if !set.Flood || a.Has(forum, FloodBypass) {
+		return nil
+	}
+	var full kernel.Moment
+	err := c.Row("SELECT flood_reactions FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full)
+	if err != nil {
+		return err
+	}
+	full, wait := kernel.Every(set.ReactionsPerMinute, time.Minute).Take(full, now)
+	if wait > 0 {
+		return kernel.Flooded(wait)
+	}
+	_, err = c.Exec("UPDATE board_users SET flood_reactions = ? WHERE id = ?", full, a.ID())
+	return err
+}
+
 // Logged writes an action into the moderation log. If the actor has the right that the action needed only as an
 // administrator, the entry is marked AsAdministrator. Ids of 0 are stored as NULL.
 func (s *Service) Logged(

@@ -52,6 +52,7 @@ func (c *call) newThread() error {
 	}
 	if form.Draft = draft; draft != nil {
 		form.Title, form.Prefix, form.Text = draft.Title, draft.Prefix, draft.Message
+		form.Tags = tags.Split([]string{draft.Tags})
 	}
 	return c.Show("thread_new", c.T("New thread"), form)
 }
@@ -77,8 +78,9 @@ func (c *call) startThread() error {
 	}
 	place := drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID}
 	if c.Form.Flag("draft") {
-		return c.saveDraft(drafts.Draft{Place: place, Title: form.Title, Prefix: form.Prefix, Message: form.Text},
-			"thread_new", c.T("New thread"), form)
+		return c.saveDraft(drafts.Draft{
+			Place: place, Title: form.Title, Prefix: form.Prefix, Tags: strings.Join(form.Tags, ", "), Message: form.Text,
+		}, "thread_new", c.T("New thread"), form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
