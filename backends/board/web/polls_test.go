@@ -14,13 +14,13 @@ func TestPollPages(t *testing.T) {
 	s := newSite(t, databases.SQLite(t), web.Options{})
 	bob, form := s.as("bob"), at("/forums/%d/new", s.forum("public"))
 	p := bob.Get(form).Want(200, "<summary>Add a poll</summary>", `name="pollChoices" value="1"`)
-	fields := []string{
-		"title", "Cats or dogs", "message", "Tell us", "pollQuestion", "Which <ones>?", "pollAnswers", "Cats\r\n\r\n Dogs & more \r\n",
-		"pollChoices", "1", "pollDays", "7", "pollHidden", "1", "pollChange", "1",
+	fields := func(more ...string) []string {
+		return append(more, "title", "Cats or dogs", "message", "Tell us", "pollQuestion", "Which <ones>?", "pollAnswers", "Cats\r\n\r\n Dogs & more \r\n",
+			"pollChoices", "1", "pollDays", "7", "pollHidden", "1", "pollChange", "1")
 	}
-	p.Send(form, append(fields, "preview", "1")...).Want(200, `open><summary>Add a poll`, "Cats\nDogs &amp; more</textarea>", `value="7"`, `name="pollHidden" value="1" checked`)
+	p.Send(form, fields("preview", "1")...).Want(200, `open><summary>Add a poll`, "Cats\nDogs &amp; more</textarea>", `value="7"`, `name="pollHidden" value="1" checked`)
 	p.Send(form, "title", "Cats or dogs", "message", "Tell us", "pollAnswers", "Cats").Want(422, " poll has 2 to 20 answers", "open><summary>Add a poll")
-	p = p.Send(form, fields...).Want(200, "Which &lt;ones&gt;?</h3>", `type="radio" name="answer" value="2"`, "Dogs &amp; more", "0 members have voted", "to all when the poll has ended", "The poll ends").
+	p = p.Send(form, fields()...).Want(200, "Which &lt;ones&gt;?</h3>", `type="radio" name="answer" value="2"`, "Dogs &amp; more", "0 members have voted", "to all when the poll has ended", "The poll ends").
 		Lacks("<meter", "Remove the poll")
 	thread, first := at("/threads/%d", s.thread("Cats or dogs")), s.post("Tell us")
 	vote, moderate := at("/posts/%d/vote", first), at("/posts/%d/poll", first)

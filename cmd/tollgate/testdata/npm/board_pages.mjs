@@ -299,7 +299,6 @@ inBrowser('a member asks in a poll, votes and changes the vote, and a moderator 
   await poll.getByRole('button', { name: 'End the poll' }).click();
   await poll.getByText('The poll ended').waitFor();
   await sound(tab, 'Where to meet');
-  if (process.env.BOARD_PICTURE) await tab.screenshot({ path: process.env.BOARD_PICTURE, fullPage: true });
 });
 
 inBrowser('an administrator makes a tag, which a member gives to a thread', phone, async (tab, context) => {
