@@ -16,7 +16,8 @@ type turnOf struct{ post int64 }
 // change runs fn in a transaction with the poll of a post that the actor sees. The poll is locked until the end of the
 // transaction, so that those who vote at once are all counted.
 func (s *Service) change(
-	ctx context.Context, a *rights.Actor, post int64, fn func(c store.Conn, t *content.Thread, p *content.Post, poll Poll) error,
+	ctx context.Context, a *rights.Actor, post int64,
+	fn func(c store.Conn, t *content.Thread, p *content.Post, poll Poll) error,
 ) error {
 	return s.Write(store.InTurn(store.ReadCommitted(ctx), turnOf{post}), func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, "")

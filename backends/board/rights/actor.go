@@ -180,8 +180,8 @@ func (a *Actor) UserID() string {
 	return kernel.Itoa(a.User.ID)
 }
 
-// Spend charges what the actor does in a forum to a limit by the minute, whose state is in a column of the member's row,
-// which it locks. It returns an error if the limit is exhausted.
+// Spend charges what the actor does in a forum to a limit by the minute. The state of the limit is in a column of the
+// member's row, which it locks. It returns an error if the limit is exhausted.
 func (a *Actor) Spend(c store.Conn, forum int64, column string, perMinute int64, now kernel.Moment) error {
 	if !a.Rights.Settings.Flood || a.Has(forum, FloodBypass) {
 		return nil

@@ -70,7 +70,8 @@ func (c *call) search() error {
 		limit = postsPerPage
 	}
 	found, next, refusal := c.Search.Find(c.Context(), c.actor, search.Query{
-		Text: page.Query, Forum: page.Forum, Thread: page.Thread, Author: page.Author, Tag: page.Tag, After: after, Limit: limit,
+		Text: page.Query, Forum: page.Forum, Thread: page.Thread, Author: page.Author, Tag: page.Tag,
+		After: after, Limit: limit,
 	})
 	page.group(found)
 	if next != 0 {
