@@ -29,15 +29,18 @@ func TestDrafts(t *testing.T) {
 			if d == nil {
 				return ""
 			}
-			return d.Title + "|" + d.Recipients + "|" + d.Message
+			return d.Title + "|" + d.Recipients + "|" + d.Tags + d.Message
 		}
 		save(drafts.Draft{Place: reply, Message: " first\r\nline\x00 "})
 		save(drafts.Draft{Place: reply, Message: "second"})
-		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Thread, ID: s.forum("public")}, Title: "A title", Prefix: 1})
+		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Thread, ID: s.forum("public")}, Title: "A title", Prefix: 1, Tags: " cats, dogs "})
 		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Message}, Recipients: "alice", Title: "Hello", Message: "you"})
 		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Reply, ID: s.threadOf("Staff thread")}, Message: "not for me"})
 		if got := of("bob", reply); got != "||second" {
 			t.Errorf("the draft is %q", got)
+		}
+		if got := of("bob", drafts.Place{Kind: drafts.Thread, ID: s.forum("public")}); got != "A title||cats, dogs" {
+			t.Errorf("the draft of a thread is %q", got)
 		}
 		if got := of("alice", reply); got != "" {
 			t.Errorf("another member reads %q", got)
@@ -65,6 +68,7 @@ func TestDrafts(t *testing.T) {
 
 		most := s.actor("bob").Settings().MaxMessage
 		refused(t, "a very long draft", all.Save(ctx, bob, drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*most+1))}), 422, "too_long")
+		refused(t, "very many tags", all.Save(ctx, bob, drafts.Draft{Place: reply, Message: "text", Tags: strings.Repeat("x", 1001)}), 422, "too_long")
 		save(drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*most))})
 		for n := range drafts.MaxEach - 2 {
 			save(drafts.Draft{Place: drafts.Place{Kind: drafts.Message, ID: int64(n + 1)}, Message: "one of many"})

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/polls"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
@@ -39,6 +40,7 @@ func TestPlans(t *testing.T) {
 		maps.Copy(statements, map[string]string{
 			"threads with a tag":       tags.ThreadsOf(d),
 			"the tags of threads":      tags.OfThreads(3),
+			"the polls of posts":       polls.OfPosts(3),
 			"a thread":                 "SELECT " + content.ThreadColumns + " FROM board_threads t WHERE t.id = ?",
 			"a post":                   "SELECT " + content.PostColumns + " FROM board_posts p WHERE p.thread_id = ? AND p.id = ?",
 			"a step to a page":         "SELECT p.number FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? ORDER BY p.id LIMIT 1",

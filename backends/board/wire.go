@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/backends/board/polls"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -69,6 +70,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Moderation = moderation.New(k, s.Rights, s.Search, s.Posts)
 	s.Warnings = warnings.New(k, s.Rights)
 	s.Tags = tags.New(k, s.Rights, s.Posts)
+	s.Polls = polls.New(k, s.Rights, s.Posts)
 	s.Conversations = conversations.New(k, s.Rights)
 	s.Drafts = drafts.New(k)
 	s.Accounts = accounts.New(k, s.Rights, common.tokens)

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/board/conversations"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/polls"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/password"
@@ -291,6 +292,9 @@ func (s *Service) DeleteMember(ctx context.Context, a *rights.Actor, id int64) e
 			return "", err
 		}
 		if err := reactions.Forget(c, id); err != nil {
+			return "", err
+		}
+		if err := polls.Forget(c, id, s.Moment()); err != nil {
 			return "", err
 		}
 		if err := conversations.Forget(c, id); err != nil {

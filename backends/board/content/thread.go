@@ -30,6 +30,7 @@ type Thread struct {
 	LastAt         kernel.Moment
 	Next           int64
 	Answer         int64 // the reply that answers the thread; 0 if none does
+	HasPoll        bool  // whether a post may have a poll
 }
 
 // ThreadColumns selects a thread as a single text: its numbers, the lengths of all its texts but the last, and its
@@ -37,7 +38,7 @@ type Thread struct {
 const ThreadColumns = "concat_ws(' ', t.id, t.forum_id, COALESCE(t.author_id, 0), COALESCE(t.prefix_id, 0)," +
 	" t.visibility, t.is_sticky, t.is_locked," +
 	" t.reply_count, t.view_count, t.first_post_id, t.last_post_id, t.created_at, t.last_post_at, t.next_number, t.answer_id," +
-	" octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name," +
+	" t.has_poll, octet_length(t.title), octet_length(t.slug), octet_length(t.author_name), t.title, t.slug, t.author_name," +
 	" t.last_poster_name)"
 
 // ScanThread reads a row of ThreadColumns.
@@ -52,11 +53,11 @@ func (t *Thread) Scan(value any) error {
 	if !ok {
 		return fmt.Errorf("a thread is %T, not text", value)
 	}
-	var sticky, locked, title, slug, author int64
+	var sticky, locked, poll, title, slug, author int64
 	for _, into := range [...]*int64{
 		&t.ID, &t.Forum, &t.Author, &t.Prefix, &t.Visibility, &sticky, &locked,
 		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next, &t.Answer,
-		&title, &slug, &author,
+		&poll, &title, &slug, &author,
 	} {
 		if *into, rest, ok = cutNumber(rest); !ok {
 			return errors.New("the numbers of a thread are not numbers")
@@ -69,7 +70,7 @@ func (t *Thread) Scan(value any) error {
 	t.Title, rest = rest[:title], rest[title+1:]
 	t.Slug, rest = rest[:slug], rest[slug+1:]
 	t.AuthorName, t.LastPoster = rest[:author], rest[author+1:]
-	t.Sticky, t.Locked = sticky != 0, locked != 0
+	t.Sticky, t.Locked, t.HasPoll = sticky != 0, locked != 0, poll != 0
 	return nil
 }
 

@@ -59,6 +59,7 @@ type Draft struct {
 	Title      string // of a new thread or conversation
 	Recipients string // of a new conversation
 	Prefix     int64  // of a new thread
+	Tags       string // of a new thread, with commas between them
 	Message    string
 	Saved      kernel.Moment
 
@@ -77,11 +78,11 @@ type Service struct{ *kernel.Server }
 func New(board *kernel.Server) *Service { return &Service{Server: board} }
 
 // Columns of board_drafts d, and how a row of them is read.
-const columns = "SELECT d.id, d.place, d.place_id, d.title, d.recipients, d.prefix_id, d.message, d.saved_at" +
+const columns = "SELECT d.id, d.place, d.place_id, d.title, d.recipients, d.prefix_id, d.tags, d.message, d.saved_at" +
 	" FROM board_drafts d WHERE d.user_id = ?"
 
 func scan(r store.Row) (d Draft, err error) {
-	return d, r.Scan(&d.Row, &d.Kind, &d.ID, &d.Title, &d.Recipients, &d.Prefix, &d.Message, &d.Saved)
+	return d, r.Scan(&d.Row, &d.Kind, &d.ID, &d.Title, &d.Recipients, &d.Prefix, &d.Tags, &d.Message, &d.Saved)
 }
 
 // Of returns the actor's draft for a place, or nil if there is none.
@@ -105,6 +106,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, er
 // title is deleted. The caller has checked that the actor sees the place.
 func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	d.Title, d.Recipients, d.Message = text.Normal(d.Title), text.Normal(d.Recipients), text.Lines(d.Message)
+	d.Tags = text.Normal(d.Tags)
 	most := maxLonger * a.Rights.Settings.MaxMessage
 	switch {
 	case d.Title == "" && d.Message == "":
@@ -115,6 +117,8 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 		return kernel.Invalid("title", "too_long", "the title is too long")
 	case utf8.RuneCountInString(d.Recipients) > maxLine:
 		return kernel.Invalid("recipients", "too_long", "these are too many names")
+	case utf8.RuneCountInString(d.Tags) > maxLine:
+		return kernel.Invalid("tags", "too_long", "these are too many tags")
 	}
 	return s.Write(ctx, func(c store.Conn) error {
 		var others int64
@@ -130,11 +134,11 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 		if others >= MaxEach {
 			return kernel.Conflict("you have as many drafts as is possible; delete some first")
 		}
-		_, err = c.Exec("INSERT INTO board_drafts (user_id, place, place_id, title, recipients, prefix_id, message, saved_at)"+
-			" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, place, place_id) DO UPDATE SET title = excluded.title,"+
-			" recipients = excluded.recipients, prefix_id = excluded.prefix_id, message = excluded.message,"+
+		_, err = c.Exec("INSERT INTO board_drafts (user_id, place, place_id, title, recipients, prefix_id, tags, message,"+
+			" saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, place, place_id) DO UPDATE SET title = excluded.title,"+
+			" recipients = excluded.recipients, prefix_id = excluded.prefix_id, tags = excluded.tags, message = excluded.message,"+
 			" saved_at = excluded.saved_at", a.ID(), d.Kind, d.ID, text.Storable(d.Title), text.Storable(d.Recipients),
-			d.Prefix, text.Storable(d.Message), s.Moment())
+			d.Prefix, text.Storable(d.Tags), text.Storable(d.Message), s.Moment())
 		return err
 	})
 }

@@ -38,6 +38,7 @@ type Settings struct {
 	OfflineMessage string
 	Images         bool
 	Tags           string
+	Polls          bool
 
 	MinTitle, MaxTitle     int64 // characters
 	MinMessage, MaxMessage int64 // characters
@@ -68,8 +69,10 @@ type Settings struct {
 	NewFloodPosts   int64
 	NewFloodSeconds int64
 	EditsPerMinute  int64
-	ThreadsPerHour  int64
-	PostsPerHour    int64
+	// ReactionsPerMinute limits reactions and votes in polls together; 0: no limit.
+	ReactionsPerMinute int64
+	ThreadsPerHour     int64
+	PostsPerHour       int64
 
 	Reactions string // that members can give to posts, one on each line; empty: none
 
@@ -89,14 +92,14 @@ var SeedRules = DefaultSettings(Options{})
 func DefaultSettings(o Options) Settings {
 	return Settings{
 		Name: "Board", Registration: RegistrationOpen, OfflineMessage: "The board is offline for maintenance.",
-		Images: true, Tags: TagsList,
+		Images: true, Tags: TagsList, Polls: true,
 		MinTitle: 3, MaxTitle: 120, MinMessage: 2, MaxMessage: 30_000, MaxWords: 5_000, DuplicateSeconds: 60,
 		EditGraceSeconds: 300,
 		ConfirmMail:      true, FormSeconds: 3, NetworkMembers: 20,
 		HoldFirst: o.HoldFirst, NewMemberPosts: 3, NewMemberLinks: 2, NewMemberTwice: 200,
 		WarningDays: 90, WarningHold: 3, WarningSuspend: 6, WarningSuspendDays: 7,
 		Flood: !o.NoFlood, FloodPosts: 5, FloodSeconds: 15, NewFloodPosts: 2, NewFloodSeconds: 60, EditsPerMinute: 10,
-		ThreadsPerHour: 10, PostsPerHour: 60,
+		ReactionsPerMinute: 30, ThreadsPerHour: 10, PostsPerHour: 60,
 		Reactions: "👍 Like\n🙏 Thanks\n😄 Funny\n🤝 Agree",
 		MaxTokens: 10, TokenDays: 90,
 		MaxAttachments: 10, AttachmentKiB: 10 << 10, MemberMiB: 500,
@@ -211,6 +214,8 @@ func AllSettings() []Setting {
 			Hint: "List: those that administrators have made. Free: authors write what they like.",
 			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, of: func(s *Settings) any { return &s.Tags },
 		},
+		flag(general, "polls", "Polls", "Whoever starts a thread may add one. Those that are there stay.",
+			func(s *Settings) *bool { return &s.Polls }),
 		flag(general, "images", "Images in posts", "Images from https addresses. Applies to new posts from then on.",
 			func(s *Settings) *bool { return &s.Images }),
 
@@ -291,6 +296,8 @@ func AllSettings() []Setting {
 			0, 86_400, func(s *Settings) *int64 { return &s.NewFloodSeconds }),
 		number(flood, "edits_per_minute", "Edits a minute", "0: no limit.",
 			0, 1000, func(s *Settings) *int64 { return &s.EditsPerMinute }),
+		number(flood, "reactions_per_minute", "Reactions and votes a minute", "0: no limit.",
+			0, 1000, func(s *Settings) *int64 { return &s.ReactionsPerMinute }),
 		number(flood, "threads_per_hour", "Threads an hour", "0: no limit.",
 			0, 10_000, func(s *Settings) *int64 { return &s.ThreadsPerHour }),
 		number(flood, "posts_per_hour", "Posts an hour", "0: no limit.",

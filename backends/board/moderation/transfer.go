@@ -80,6 +80,10 @@ func (t *transfer) attend(ids []any) error {
 		append([]any{t.from.ID}, ids...)...); err != nil {
 		return err
 	}
+	if _, err := t.c.Exec("UPDATE board_threads SET has_poll = 1 WHERE id = ? AND EXISTS (SELECT 1 FROM board_polls"+
+		" WHERE post_id"+chosen+")", append([]any{t.to.ID}, ids...)...); err != nil {
+		return err
+	}
 	if _, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+chosen,
 		append([]any{t.to.Forum}, ids...)...); err != nil {
 		return err

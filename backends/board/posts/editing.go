@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -215,20 +214,7 @@ func (s *Service) windowPassed(a *rights.Actor, p *content.Post, now kernel.Mome
 
 // spendEdit charges an edit to the limit for edits. It returns an error if that is exhausted.
 func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
-	set := a.Rights.Settings
-	if !set.Flood || a.Has(f.ID, rights.FloodBypass) {
-		return nil
-	}
-	var full kernel.Moment
-	if err := c.Row("SELECT flood_edits FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full); err != nil {
-		return err
-	}
-	full, wait := ratelimit.Every(set.EditsPerMinute, time.Minute).Take(full, now)
-	if wait > 0 {
-		return kernel.Flooded(wait)
-	}
-	_, err := c.Exec("UPDATE board_users SET flood_edits = ? WHERE id = ?", full, a.ID())
-	return err
+	return a.Spend(c, f.ID, "flood_edits", a.Rights.Settings.EditsPerMinute, now)
 }
 
 // Revision is a former text of a post.

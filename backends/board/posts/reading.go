@@ -25,6 +25,7 @@ type Reading struct {
 	LastRead int64             // the last post that the actor has read
 	Told     bool              // whether the actor has an unseen notification of one of the posts
 	Mode     string
+	HasPoll  bool // whether a post of the thread may have a poll
 	Can      ThreadCan
 	// Page is the number of the page, or 0 if it begins in the middle of one, and Pages is how many there are.
 	Page, Pages int64
@@ -80,7 +81,7 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 		now := s.Moment()
 		page.Thread, page.Forum = content.ViewThread(a, t, marks, now), s.viewForum(a, f)
 		page.Above, page.LastRead = forumsAbove(forums, t.Forum), marks.Read[t.ID]
-		page.Can = s.threadCan(c, a, f, t)
+		page.Can, page.HasPoll = s.threadCan(c, a, f, t), t.HasPoll
 		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
 			return err
 		}

@@ -45,12 +45,17 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) 
 		if err != nil {
 			return err
 		}
-		f, err := content.ForumFor(c, a, t.Forum)
-		if err != nil {
-			return err
-		}
-		return s.mayReply(a, f, t)
+		return s.MayReplyIn(c, a, t)
 	})
+}
+
+// MayReplyIn does what MayAnswer does, in the transaction of a change that needs the same rights.
+func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) error {
+	f, err := content.ForumFor(c, a, t.Forum)
+	if err != nil {
+		return err
+	}
+	return s.mayReply(a, f, t)
 }
 
 // Titled returns a thread, which it locks, if the actor may change the title and what goes with it.

@@ -65,6 +65,9 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 		if err := kernel.OrNone(err); err != nil || kind == previous {
 			return err
 		}
+		if err := a.SpendReaction(c, t.Forum, s.Moment()); err != nil {
+			return err
+		}
 		if previous != "" {
 			if err := s.count(c, post, previous, -1); err != nil {
 				return err

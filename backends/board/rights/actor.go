@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -177,6 +178,29 @@ func (a *Actor) UserID() string {
 		return ""
 	}
 	return kernel.Itoa(a.User.ID)
+}
+
+// Spend charges what the actor does in a forum to a limit by the minute. The state of the limit is in a column of the
+// member's row, which it locks. It returns an error if the limit is exhausted.
+func (a *Actor) Spend(c store.Conn, forum int64, column string, perMinute int64, now kernel.Moment) error {
+	if !a.Rights.Settings.Flood || a.Has(forum, FloodBypass) {
+		return nil
+	}
+	var full kernel.Moment
+	if err := c.Row("SELECT "+column+" FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&full); err != nil {
+		return err
+	}
+	full, wait := ratelimit.Every(perMinute, time.Minute).Take(full, now)
+	if wait > 0 {
+		return kernel.Flooded(wait)
+	}
+	_, err := c.Exec("UPDATE board_users SET "+column+" = ? WHERE id = ?", full, a.ID())
+	return err
+}
+
+// SpendReaction charges a reaction or a vote in a forum to the actor's limit for both.
+func (a *Actor) SpendReaction(c store.Conn, forum int64, now kernel.Moment) error {
+	return a.Spend(c, forum, "flood_reactions", a.Rights.Settings.ReactionsPerMinute, now)
 }
 
 // Logged writes an action into the moderation log. If the actor has the right that the action needed only as an

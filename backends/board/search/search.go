@@ -28,6 +28,7 @@ type Query struct {
 	Forum  int64  // 0 for all forums
 	Thread int64  // 0 for all threads
 	Author string // empty for all authors
+	Tag    string // empty for threads with any tags or none
 	After  int64  // only posts with lower ids; 0 begins with the newest
 	Limit  int
 }
@@ -141,6 +142,11 @@ func searchFilter(a *rights.Actor, q Query, needed rights.Mask) (f condition) {
 	if q.Author != "" {
 		f.where += " AND i.author_id = (SELECT id FROM board_users WHERE username_key = ?)"
 		f.args = append(f.args, text.Fold(q.Author))
+	}
+	if q.Tag != "" {
+		f.where += " AND EXISTS (SELECT 1 FROM board_thread_tags g JOIN board_tags n ON n.id = g.tag_id" +
+			" WHERE g.thread_id = i.thread_id AND n.name_key = ?)"
+		f.args = append(f.args, text.Fold(q.Tag))
 	}
 	return f
 }

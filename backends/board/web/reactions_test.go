@@ -49,7 +49,13 @@ func TestAnswerPages(t *testing.T) {
 		s.as("ada").Get(forum).Want(200, "A reply can be marked as the answer").Send(forum, "title", "Public", "type", "forum", "parent", itoa(s.forum("root")), "open", "1", "allow_threads", "1", "allow_replies", "1", "answers", "1").Want(200)
 		p := bob.Get(thread).Want(200, form, "Mark as answer").Lacks("solved")
 		p.Send(form, "answer", "yes").Want(200, "is the answer now", `<a href="`+at("/posts/%d", reply)+`">Answer by eve in post 2</a>`, ">answer</span>", "Not the answer")
-		s.guest().Get(thread).Want(200, "Answer by eve").Lacks(form)
+		data := structured(t, s.guest().Get(thread).Want(200, "Answer by eve").Lacks(form).Text)
+		entity, _ := data["mainEntity"].(map[string]any)
+		accepted, _ := entity["acceptedAnswer"].(map[string]any)
+		if data["@type"] != "QAPage" || entity["@type"] != "Question" || entity["name"] != "Open thread" || entity["text"] != "common first" || entity["answerCount"] != 1.0 ||
+			accepted["@type"] != "Answer" || accepted["text"] != "common second" || entity["suggestedAnswer"] != nil || entity["comment"] != nil {
+			t.Errorf("structured data %v", data)
+		}
 		s.guest().Get(at("/forums/%d", s.forum("public"))).Want(200, `<span class="tag solved">solved</span>`)
 		eve := s.as("eve")
 		eve.Get("/account/notifications").Want(200, "<b>bob</b> marked your post as the answer")

@@ -125,7 +125,7 @@ func (c *call) thread() error {
 	if err := readFaces(c, reading.Posts, func(p posts.PostView) *int64 { return p.AuthorUserID }); err != nil {
 		return err
 	}
-	if err := c.tagged([]content.ThreadInfo{reading.Thread}); err != nil {
+	if err := errors.Join(c.tagged([]content.ThreadInfo{reading.Thread}), c.polled(reading)); err != nil {
 		return err
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)

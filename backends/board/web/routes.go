@@ -23,7 +23,7 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/forums/{forumId}/new", Serve: (*call).newThread},
 	{
 		Method: post, Path: "/forums/{forumId}/new", Serve: (*call).startThread, Upload: maxEnclosed,
-		Keeps: []string{"title", "message", "prefixId", "subscribe", "tags"},
+		Keeps: []string{"title", "message", "prefixId", "subscribe", "tags", "pollQuestion", "pollAnswers", "pollChoices", "pollDays", "pollHidden", "pollChange"},
 	},
 	{Method: post, Path: "/forums/{forumId}/read", Serve: (*call).readForum},
 	{Method: get, Path: "/new", Serve: (*call).unread},
@@ -116,5 +116,5 @@ var routes = slices.Concat([]page{
 	{Method: get, Path: "/account/warnings", Serve: (*call).ownWarnings},
 	{Method: get, Path: "/account/notifications", Serve: (*call).notifications},
 	{Method: post, Path: "/account/notifications", Serve: (*call).readNotifications},
-}, reactionRoutes, composeRoutes, tagRoutes, moderationRoutes, attachmentRoutes, faceRoutes, memberRoutes,
-	oldRoutes, pages.Within(administration.Pages, administrators, (*call).administration))
+}, reactionRoutes, composeRoutes, tagRoutes, pollRoutes, moderationRoutes, attachmentRoutes, faceRoutes,
+	memberRoutes, oldRoutes, pages.Within(administration.Pages, administrators, (*call).administration))

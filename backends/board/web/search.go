@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/search"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 const (
@@ -19,6 +20,7 @@ const (
 // a group of its own.
 type searchPage struct {
 	Query, Author string
+	Tag           string
 	Forum, Thread int64
 	Forums        []content.ForumInfo
 	Asked         bool
@@ -36,7 +38,7 @@ type foundThread struct {
 
 // address returns the address of a page of results.
 func (p *searchPage) address(thread, after int64) string {
-	q := url.Values{"q": {p.Query}, "author": {p.Author}, "forum": {itoa(p.Forum)}}
+	q := url.Values{"q": {p.Query}, "author": {p.Author}, "tag": {p.Tag}, "forum": {itoa(p.Forum)}}
 	if thread != 0 {
 		q.Set("thread", itoa(thread))
 	}
@@ -56,7 +58,7 @@ func (c *call) search() error {
 	}
 	page := searchPage{
 		Query: c.Query.Text("q"), Author: c.Query.Text("author"), Forum: c.Query.Number("forum"),
-		Thread: c.Query.Number("thread"), Forums: forums,
+		Tag: text.Normal(c.Query.Text("tag")), Thread: c.Query.Number("thread"), Forums: forums,
 	}
 	page.Asked = page.Query != ""
 	after := c.Query.Number("after")
@@ -68,7 +70,8 @@ func (c *call) search() error {
 		limit = postsPerPage
 	}
 	found, next, refusal := c.Search.Find(c.Context(), c.actor, search.Query{
-		Text: page.Query, Forum: page.Forum, Thread: page.Thread, Author: page.Author, After: after, Limit: limit,
+		Text: page.Query, Forum: page.Forum, Thread: page.Thread, Author: page.Author, Tag: page.Tag,
+		After: after, Limit: limit,
 	})
 	page.group(found)
 	if next != 0 {

@@ -47,6 +47,19 @@ type posting struct {
 	Author   person         `json:"author"`
 	Replies  *counter       `json:"interactionStatistic,omitempty"`
 	Comments []posting      `json:"comment,omitempty"`
+
+	// These are for a Question, whose Headline is empty.
+	Name      string    `json:"name,omitempty"`
+	Answers   *int64    `json:"answerCount,omitempty"`
+	Accepted  *posting  `json:"acceptedAnswer,omitempty"`
+	Suggested []posting `json:"suggestedAnswer,omitempty"`
+}
+
+// questionPage is a QAPage (schema.org).
+type questionPage struct {
+	Context string  `json:"@context"`
+	Type    string  `json:"@type"`
+	Entity  posting `json:"mainEntity"`
 }
 
 type person struct {
@@ -62,12 +75,15 @@ type counter struct {
 	Count int64  `json:"userInteractionCount"`
 }
 
-// shareThread describes a page of a thread. This is where a kind of thread gets structured data of another type.
+// shareThread describes a page of a thread. One whose answer is marked is a question.
 func (c *call) shareThread(r *posts.Reading) {
 	if c.actor.User != nil {
 		return
 	}
 	c.frame.shared = &shared{Title: r.Thread.Title, Kind: "article", Structured: c.discussion(r)}
+	if r.Answer != nil {
+		c.frame.shared.Structured = c.question(r)
+	}
 	if len(r.Posts) > 0 {
 		c.frame.shared.Description = excerpt(r.Posts[0].MessageHTML, maxDescription)
 	}
@@ -90,6 +106,22 @@ func (c *call) discussion(r *posts.Reading) posting {
 		topic.Comments = append(topic.Comments, c.comment(p.PostInfo))
 	}
 	return topic
+}
+
+// question returns a thread with its answer as a question. The other replies of the page are suggested answers.
+func (c *call) question(r *posts.Reading) questionPage {
+	topic := c.discussion(r)
+	replies := topic.Comments
+	topic.Context, topic.Type, topic.Name, topic.Headline = "", "Question", topic.Headline, ""
+	topic.Replies, topic.Comments, topic.Answers = nil, nil, &r.Thread.ReplyCount
+	accepted := c.comment(*r.Answer)
+	accepted.Type, topic.Accepted = "Answer", &accepted
+	for _, reply := range replies {
+		if reply.Type = "Answer"; reply.URL != accepted.URL {
+			topic.Suggested = append(topic.Suggested, reply)
+		}
+	}
+	return questionPage{Context: "https://schema.org", Type: "QAPage", Entity: topic}
 }
 
 func (c *call) comment(p content.PostInfo) posting {

@@ -23,6 +23,12 @@ func TestTagPages(t *testing.T) {
 	s.guest().Get(page).Want(200, "<h1>Tag: Dogs &amp; more</h1>", "On pets", "in <a href")
 	s.guest().Get(forum).Want(200, page+"-dogs-more\">Dogs &amp; more</a>")
 	s.guest().Get("/tags/99").Want(404)
+	s.guest().Get(page).Want(200, `href="/search?tag=Dogs%20%26%20more"`)
+	s.guest().Get("/search?tag=Dogs%20%26%20more").Want(200, `name="tag" value="Dogs &amp; more"`)
+	s.guest().Get("/search?q=fine&tag=dogs+%26+more").Want(200, "On pets</a>")
+	s.guest().Get("/search?q=fine&tag=Cats").Want(200, "Nothing was found.")
+	s.guest().Get("/search?q=common&tag=Dogs+%26+more").Want(200, "Nothing was found.")
+	bob.Get(forum+"/new").Send(forum+"/new", "title", "More pets", "message", "soon", "tags", "Cats", "draft", "1").Want(200, "The draft is saved", `value="Cats" checked`)
 	s.guest().Get(at("/tags/%d", s.number("SELECT id FROM board_tags WHERE name = 'Cats'"))).Want(404)
 	s.guest().Get(page + "?after=x").Want(400)
 

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/backends/board/polls"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -118,6 +119,7 @@ type Services struct {
 	Moderation    *moderation.Service
 	Warnings      *warnings.Service
 	Tags          *tags.Service
+	Polls         *polls.Service
 }
 
 // New returns the pages of a board. ready prepares the board; it is called before a page is served.
@@ -293,6 +295,7 @@ type frame struct {
 	forums map[int64]content.ForumInfo
 	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
 	tags   map[int64][]tags.Tag       // of the threads on this page
+	polls  map[int64]shownPoll        // of the posts on this page
 }
 
 // ForumOf returns the forum of a thread in a list with threads of several forums, or nil in other lists.

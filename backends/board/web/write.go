@@ -22,6 +22,7 @@ type threadForm struct {
 	Text      string
 	Prefix    int64
 	Tags      []string
+	Poll      pollForm
 	Subscribe bool
 	Preview   string        // HTML
 	Draft     *drafts.Draft // with which the form begins; nil for none
@@ -44,13 +45,14 @@ func (c *call) newThread() error {
 	if err := c.Posts.MayStart(c.Context(), c.actor, form.Forum.ID); err != nil {
 		return err
 	}
-	form.Subscribe = true
+	form.Subscribe, form.Poll.Choices = true, 1
 	draft, err := c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID})
 	if err != nil {
 		return err
 	}
 	if form.Draft = draft; draft != nil {
 		form.Title, form.Prefix, form.Text = draft.Title, draft.Prefix, draft.Message
+		form.Tags = tags.Split([]string{draft.Tags})
 	}
 	return c.Show("thread_new", c.T("New thread"), form)
 }
@@ -66,6 +68,7 @@ func (c *call) startThread() error {
 	}
 	form.Title, form.Text, form.Subscribe = c.Form.Text("title"), c.Form.Text("message"), c.Form.Flag("subscribe")
 	form.Prefix, form.Tags = c.Form.Number("prefixId"), tags.Split(c.Form.Values("tags"))
+	form.Poll = c.pollForm()
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
@@ -75,15 +78,21 @@ func (c *call) startThread() error {
 	}
 	place := drafts.Place{Kind: drafts.Thread, ID: form.Forum.ID}
 	if c.Form.Flag("draft") {
-		return c.saveDraft(drafts.Draft{Place: place, Title: form.Title, Prefix: form.Prefix, Message: form.Text},
-			"thread_new", c.T("New thread"), form)
+		return c.saveDraft(drafts.Draft{
+			Place: place, Title: form.Title, Prefix: form.Prefix, Tags: strings.Join(form.Tags, ", "), Message: form.Text,
+		}, "thread_new", c.T("New thread"), form)
 	}
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	done, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
-		Also: func(r store.Conn, t *content.Thread, _ int64) error { return c.Tags.Put(r, c.actor, t, form.Tags) },
+		Also: func(r store.Conn, t *content.Thread, first int64) error {
+			if err := c.Tags.Put(r, c.actor, t, form.Tags); err != nil || len(form.Poll.Answers) == 0 {
+				return err
+			}
+			return c.Polls.Put(r, c.actor, t, first, form.Poll.Request)
+		},
 	}, c.once(form.Title, form.Text))
 	if err != nil {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)

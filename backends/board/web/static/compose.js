@@ -1,5 +1,5 @@
 // What helps to write a text: a toolbar, a preview that follows, drafts that save themselves, images by paste and drop,
-// names after @, and quotations in place. The form works without it, and it changes nothing but the form: each request
+// names after @, emoji after :, and quotations in place. The form works without it, and it changes nothing but the form: each request
 // is one that the form or a link of the page makes, too.
 
 const area = document.getElementById('message');
@@ -163,7 +163,7 @@ area.addEventListener('input', () => {
 // Drafts
 
 const saving = form.querySelector('button[name=draft]');
-const state = () => JSON.stringify(['message', 'title', 'recipients', 'prefixId'].map((name) => form.elements[name]?.value));
+const state = () => JSON.stringify(['message', 'title', 'recipients', 'prefixId', 'tags'].map((name) => new FormData(form).getAll(name)));
 let saved = state();
 let waiting = 0;
 let left = false; // the text is on its way
@@ -201,10 +201,17 @@ if (saving) {
   addEventListener('pagehide', () => { if (waiting) save({ keepalive: true }); });
 }
 
-// Names after @
+// Names after @, and emoji after :
 
-let list = null; // of names to choose from
-let start = 0; // where the mention begins
+const emoji = {
+  angry: '😠', check: '✅', clap: '👏', cool: '😎', cross: '❌', cry: '😢', eyes: '👀', fire: '🔥', heart: '❤️', hug: '🤗', idea: '💡', joy: '😂',
+  laugh: '😄', no: '👎', party: '🎉', rocket: '🚀', sad: '🙁', smile: '🙂', star: '⭐', sweat: '😅', thanks: '🙏', think: '🤔', warning: '⚠️', wave: '👋',
+  wink: '😉', yes: '👍',
+};
+const named = /(?:^|\s)(:([a-z]{2,10}))$/;
+
+let list = null; // of names or emoji to choose from
+let start = 0; // where what they replace begins
 let asked = 0;
 let allowed = true;
 const typed = /(?:^|[^\p{L}\p{M}\p{N}_@/.:#=+-])(@(?:"([^"@\n]{2,40})|([\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]{1,39})))$/u;
@@ -226,19 +233,10 @@ function choose(option) {
   put(`${option.dataset.mention} `, start, area.selectionEnd);
 }
 
-async function complete() {
-  const match = typed.exec(area.value.slice(0, area.selectionStart));
-  const turn = (asked += 1);
-  close();
-  if (!match || !allowed) return;
-  await new Promise((resolve) => { setTimeout(resolve, 200); });
-  if (turn !== asked) return; // more was typed
-  const answer = await fetch(`${tools.dataset.names}?${new URLSearchParams({ q: match[2] ?? match[3] })}`, { redirect: 'error' }).catch(() => null);
-  if (answer?.status === 403) allowed = false;
-  const found = answer?.ok ? await answer.json() : [];
-  if (turn !== asked || !found.length) return;
-  start = area.selectionStart - match[1].length;
-  list = Object.assign(document.createElement('ul'), { id: 'names', className: 'names', role: 'listbox', ariaLabel: words.names });
+// offer lists what may stand for the last letters of the text.
+function offer(found, letters, label, status) {
+  start = area.selectionStart - letters;
+  list = Object.assign(document.createElement('ul'), { id: 'names', className: 'names', role: 'listbox', ariaLabel: label });
   for (const [i, one] of found.entries()) {
     const option = Object.assign(document.createElement('li'), { id: `name-${i}`, role: 'option', textContent: one.name });
     option.dataset.mention = one.mention;
@@ -251,7 +249,28 @@ async function complete() {
   area.after(list);
   area.setAttribute('aria-controls', 'names');
   mark(list.firstChild);
-  say(words.found);
+  say(status);
+}
+
+async function complete() {
+  const before = area.value.slice(0, area.selectionStart);
+  const match = typed.exec(before);
+  const sign = named.exec(before);
+  const turn = (asked += 1);
+  close();
+  if (sign) {
+    const found = Object.entries(emoji).filter(([name]) => name.startsWith(sign[2])).map(([name, mention]) => ({ name: `${mention} ${name}`, mention }));
+    if (found.length) offer(found, sign[1].length, words.emoji, words.pick);
+    return;
+  }
+  if (!match || !allowed) return;
+  await new Promise((resolve) => { setTimeout(resolve, 200); });
+  if (turn !== asked) return; // more was typed
+  const answer = await fetch(`${tools.dataset.names}?${new URLSearchParams({ q: match[2] ?? match[3] })}`, { redirect: 'error' }).catch(() => null);
+  if (answer?.status === 403) allowed = false;
+  const found = answer?.ok ? await answer.json() : [];
+  if (turn !== asked || !found.length) return;
+  offer(found, match[1].length, words.names, words.found);
 }
 
 area.setAttribute('aria-autocomplete', 'list');

@@ -97,6 +97,21 @@ inBrowser('names complete after @, and the one who is named is told', {}, async 
   await sound(tab);
 });
 
+inBrowser('emoji complete after :, by keyboard and pointer', {}, async (tab) => {
+  await signIn(tab, 'henry');
+  await tab.goto(`${url}/threads/1`);
+  await message(tab).pressSequentially('Well done :part');
+  const signs = tab.getByRole('listbox', { name: 'Emoji' });
+  await signs.getByRole('option', { name: '🎉 party', selected: true }).waitFor();
+  await sound(tab);
+  await tab.keyboard.press('Enter');
+  assert.equal(await message(tab).inputValue(), 'Well done 🎉 ');
+  await message(tab).pressSequentially('at 10:30 :sm');
+  await signs.getByRole('option', { name: '🙂 smile' }).click();
+  assert.equal(await message(tab).inputValue(), 'Well done 🎉 at 10:30 🙂 ');
+  await signs.waitFor({ state: 'detached' });
+});
+
 inBrowser('quotations of several posts come into the text that has begun', {}, async (tab) => {
   await signIn(tab, 'mona');
   await tab.goto(`${url}/threads/1`);

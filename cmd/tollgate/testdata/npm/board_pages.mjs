@@ -263,6 +263,44 @@ inBrowser('a long thread has pages, and members have pictures and lists of what 
   await sound(tab, 'grace');
 });
 
+inBrowser('a member asks in a poll, votes and changes the vote, and a moderator ends it', phone, async (tab, context) => {
+  await signIn(tab, 'grace');
+  await tab.getByRole('link', { name: 'Help', exact: true }).first().click();
+  await tab.getByRole('link', { name: 'New thread' }).click();
+  await tab.getByLabel('Title').fill('Where to meet');
+  await tab.getByLabel('Message').fill('Say where.');
+  await tab.getByText('Add a poll').click();
+  await tab.getByLabel('Question').fill('In which town?');
+  await tab.getByLabel('Answers (2 to 20').fill('Bonn\nA town with a very long name, which nobody on a small telephone can read in a single line\nKiel');
+  await tab.getByLabel('Answers that a member may choose').fill('2');
+  await tab.getByLabel('Days until the poll ends').fill('7');
+  await tab.getByLabel('Show the result only to those').check();
+  await tab.getByLabel('Votes may be changed').check();
+  await sound(tab, 'New thread');
+  await button(tab, 'Start thread').click();
+  const poll = tab.getByRole('region', { name: 'In which town?' });
+  await poll.getByText('0 members have voted.').waitFor();
+  await sound(tab, 'Where to meet');
+  await poll.getByLabel('Bonn').check();
+  await poll.getByLabel('Kiel').check();
+  await poll.getByRole('button', { name: 'Vote' }).click();
+  await poll.getByText('1 member has voted.').waitFor();
+  await poll.getByText('1 vote, 100 %').first().waitFor();
+  await poll.getByText('Change your vote').click();
+  await sound(tab, 'Where to meet');
+  await poll.getByLabel('Kiel').uncheck();
+  await poll.getByRole('button', { name: 'Vote' }).click();
+  await poll.getByText('0 votes, 0 %').nth(1).waitFor();
+
+  const thread = tab.url();
+  await context.clearCookies();
+  await signIn(tab, 'mona');
+  await tab.goto(thread);
+  await poll.getByRole('button', { name: 'End the poll' }).click();
+  await poll.getByText('The poll ended').waitFor();
+  await sound(tab, 'Where to meet');
+});
+
 inBrowser('an administrator makes a tag, which a member gives to a thread', phone, async (tab, context) => {
   await signIn(tab, 'ada');
   await tab.goto(`${url}/admin/tags`);

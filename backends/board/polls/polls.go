@@ -1,0 +1,189 @@
+// Package polls adds polls to the posts that begin threads, and counts the votes of members. Votes are secret: nobody
+// sees who has voted for what.
+package polls
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/posts"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
+)
+
+// These are the limits of a poll.
+const (
+	MaxAnswers = 20
+	MaxDays    = 365
+	maxText    = 200 // characters of the question and of each answer
+)
+
+// Service manages the polls of a board.
+type Service struct {
+	*kernel.Server
+	rights *rights.Service
+	posts  *posts.Service
+}
+
+// New returns the polls of a board.
+func New(board *kernel.Server, actors *rights.Service, threads *posts.Service) *Service {
+	return &Service{Server: board, rights: actors, posts: threads}
+}
+
+// Request is a request to add a poll to a thread.
+type Request struct {
+	Question string   // may be empty
+	Answers  []string // 2 to MaxAnswers
+	Choices  int64    // how many answers a member may choose
+	Days     int64    // after which the poll ends; 0: it does not end by itself
+	Hidden   bool     // the result is shown to those who have voted, and to all others when the poll has ended
+	Change   bool     // members may change their votes
+}
+
+// Lines returns the answers in a text that has one on each line.
+func Lines(written string) (answers []string) {
+	for line := range strings.Lines(written) {
+		if answer := text.Normal(line); answer != "" {
+			answers = append(answers, answer)
+		}
+	}
+	return answers
+}
+
+// Put adds a poll to a post that begins a thread, in the transaction that starts the thread.
+func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, post int64, poll Request) error {
+	poll.Question = text.Normal(poll.Question)
+	if err := poll.check(a); err != nil {
+		return err
+	}
+	var ends kernel.Moment
+	if poll.Days > 0 {
+		ends = s.Moment().Add(time.Duration(poll.Days) * 24 * time.Hour)
+	}
+	if _, err := c.Exec("INSERT INTO board_polls (post_id, question, choices, ends_at, hidden, changeable, voters)"+
+		" VALUES (?, ?, ?, ?, ?, ?, 0)",
+		post, poll.Question, poll.Choices, ends, kernel.Bool(poll.Hidden), kernel.Bool(poll.Change)); err != nil {
+		return err
+	}
+	for i, answer := range poll.Answers {
+		if _, err := c.Exec("INSERT INTO board_poll_answers (post_id, number, answer, votes) VALUES (?, ?, ?, 0)",
+			post, i+1, answer); err != nil {
+			return err
+		}
+	}
+	_, err := c.Exec("UPDATE board_threads SET has_poll = 1 WHERE id = ?", t.ID)
+	return err
+}
+
+// check returns an error if there can be no such poll.
+func (r Request) check(a *rights.Actor) error {
+	if !a.Rights.Settings.Polls {
+		return kernel.Forbidden("pollAnswers", "no_polls", "this board has no polls")
+	}
+	if len(r.Answers) < 2 || len(r.Answers) > MaxAnswers {
+		return kernel.Invalid("pollAnswers", "length", "a poll has 2 to "+kernel.Itoa(MaxAnswers)+" answers, one on each line")
+	}
+	seen := make(map[string]bool)
+	for _, answer := range r.Answers {
+		if err := checkText(a, "pollAnswers", answer); err != nil {
+			return err
+		}
+		if seen[text.Fold(answer)] {
+			return kernel.Invalid("pollAnswers", "twice", "the same answer is there twice")
+		}
+		seen[text.Fold(answer)] = true
+	}
+	switch {
+	case r.Choices < 1 || r.Choices > int64(len(r.Answers)):
+		return kernel.Invalid("pollChoices", "range", "a member may choose 1 answer at least, and not more than there are")
+	case r.Days < 0 || r.Days > MaxDays:
+		return kernel.Invalid("pollDays", "range", "a poll ends after 1 to "+kernel.Itoa(MaxDays)+" days, or with 0 never")
+	}
+	return checkText(a, "pollQuestion", r.Question)
+}
+
+func checkText(a *rights.Actor, field, written string) error {
+	words := a.Rights.Access.Words
+	switch {
+	case utf8.RuneCountInString(written) > maxText || !text.IsLine(written):
+		return kernel.Invalid(field, "length", "the question and each answer have at most "+kernel.Itoa(maxText)+
+			" characters, in one line")
+	case words.Holds(written) || words.Replace(written) != written:
+		return kernel.Invalid(field, "word_filter", "this poll has a word that is not allowed here")
+	}
+	return nil
+}
+
+// Poll is a poll as somebody sees it.
+type Poll struct {
+	Post     int64
+	Question string
+	Choices  int64
+	Ends     kernel.Moment // 0 if it does not end by itself
+	Ended    bool
+	Voters   int64
+	Change   bool // votes may be changed
+	Voted    bool // the actor has voted
+	Shown    bool // the actor sees the result
+	Answers  []Answer
+	hidden   bool
+}
+
+// Answer is an answer of a poll. Votes and Share, which is in percent of the voters, are 0 if the result is not shown.
+type Answer struct {
+	Number, Votes, Share int64
+	Text                 string
+	Own                  bool // the actor has chosen it
+}
+
+// OfPosts returns the query for the polls of n posts, with a row for each answer. Its arguments are user and posts.
+func OfPosts(n int) string {
+	return "SELECT p.post_id, p.question, p.choices, p.ends_at, p.hidden, p.changeable, p.voters, o.number, o.answer," +
+		" o.votes, EXISTS (SELECT 1 FROM board_poll_votes v WHERE v.post_id = o.post_id AND v.user_id = ?" +
+		" AND v.number = o.number) FROM board_polls p JOIN board_poll_answers o ON o.post_id = p.post_id" +
+		" WHERE p.post_id IN (" + kernel.Marks(n) + ") ORDER BY p.post_id, o.number"
+}
+
+// Of returns the polls of posts that the actor sees, by post.
+func (s *Service) Of(ctx context.Context, a *rights.Actor, posts ...int64) (polls map[int64]*Poll, err error) {
+	if len(posts) == 0 {
+		return nil, nil
+	}
+	args := []any{a.ID()}
+	for _, id := range posts {
+		args = append(args, id)
+	}
+	now := s.Moment()
+	err = s.Read(ctx, func(c store.Conn) error {
+		polls = make(map[int64]*Poll)
+		return c.All(OfPosts(len(posts)), args, func(r store.Row) error {
+			var p Poll
+			var o Answer
+			err := r.Scan(&p.Post, &p.Question, &p.Choices, &p.Ends, &p.hidden, &p.Change, &p.Voters,
+				&o.Number, &o.Text, &o.Votes, &o.Own)
+			if polls[p.Post] == nil {
+				p.Ended = p.Ends != 0 && p.Ends <= now
+				polls[p.Post] = &p
+			}
+			all := polls[p.Post]
+			all.Answers, all.Voted = append(all.Answers, o), all.Voted || o.Own
+			return err
+		})
+	})
+	for _, p := range polls {
+		p.Shown = !p.hidden || p.Voted || p.Ended
+		for i := range p.Answers {
+			if o := &p.Answers[i]; !p.Shown {
+				o.Votes = 0
+			} else if p.Voters > 0 {
+				o.Share = (200*o.Votes + p.Voters) / (2 * p.Voters)
+			}
+		}
+	}
+	return polls, err
+}
