@@ -55,8 +55,8 @@ func PlaceThere(thread, number int64) int64 {
 	return thread<<bits | number
 }
 
-// SumThere returns the id of kind MovedSum for the name of a file that begins with its SHA-1 sum, or 0 for another name.
-// The sum is in hexadecimal digits, or, if it is short, in digits of base 62.
+// SumThere returns the id of kind MovedSum for the name of a file that begins with its SHA-1 sum, or 0 for another
+// name. The sum is in hexadecimal digits, or, if it is short, in digits of base 62.
 func SumThere(name string, short bool) int64 {
 	if short {
 		name, _, _ = strings.Cut(name[:min(len(name), 40)], ".")
