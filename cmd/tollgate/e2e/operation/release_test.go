@@ -45,7 +45,7 @@ func writeRelease(t *testing.T, engine string) {
 		if engine == "postgres" {
 			table = "public." + table
 		}
-		later := "UPDATE " + table + " SET " + strings.Join(set, ", ")
+		later := "UPDATE " + table + " SET " + strings.Join(set, ", ") //nolint:gosec // names of passing
 		if _, err := e.db.ExecContext(t.Context(), later); err != nil {
 			t.Fatal(err)
 		}

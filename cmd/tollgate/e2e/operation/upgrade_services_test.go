@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -24,6 +26,54 @@ const (
 	redirect = "http://127.0.0.1:1/back"
 	question = "What was the revenue of Tarnwick Foods in fiscal 2025?"
 )
+
+// lookAtGateway checks keys, models and usage, and that the key of the provider opens.
+func (e *earlier) lookAtGateway(up *e2e.Upstream) {
+	e.T.Helper()
+	user := strings.TrimSpace(e.Tool("keychain", "token", "ada"))
+	own := e.gateway + "/users/ada"
+	e.has(own+"/keychain-keys", user, `"label":"ci"`, `"rate_limit_per_minute":7`)
+	e.has(own+"/models", user, "own/large")
+	e.has(own+"/preferences", user, `"openai"`)
+	e.has(own+"/usage/recent", user, `"provider":"openai"`, `"key_id":`)
+	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	e.has(own+"/usage?group=provider&from="+at.Format(time.DateOnly)+"&to="+at.AddDate(1, 0, 0).Format(time.DateOnly), user, `"requests":2`)
+	a := e2e.Ask(e.T.Context(), e.gateway, e.noted["gateway_key"], e2e.Prompt("keychain-high", false))
+	if a.Status != 200 {
+		e.T.Errorf("a request with the key: %d %s", a.Status, a.Body)
+	}
+	requests := up.Requests()
+	if len(requests) == 0 || requests[len(requests)-1].Header.Get("Authorization") != "Bearer sk-of-the-upgrade-test" {
+		e.T.Errorf("the provider was asked %d times", len(requests))
+	}
+}
+
+// lookAtEvents checks reports, events, nodes and counts.
+func (e *earlier) lookAtEvents() {
+	e.T.Helper()
+	query := func(path string) (rows []map[string]any) {
+		a := e2e.Get(e.T, e2e.Client, e.events+"/store/query/v4/"+path, "")
+		if err := json.Unmarshal([]byte(a.Body), &rows); err != nil || a.Status != 200 {
+			e.T.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+		return rows
+	}
+	for path, want := range map[string]int{"reports": 3, "events": 9, "nodes": 1, "environments": 1} { // one of two nodes is deactivated
+		if rows := query(path); len(rows) != want {
+			e.T.Errorf("%s: %d rows, want %d", path, len(rows), want)
+		}
+	}
+	if rows := query("event-counts?summarize_by=certname"); len(rows) == 0 || rows[0]["successes"] == nil {
+		e.T.Errorf("counts: %v", rows)
+	}
+	if list := e.Tool("events", "rejected", "list"); !strings.Contains(list, "a string is expected") {
+		e.T.Errorf("rejected: %s", list)
+	}
+	e.sends(200, e.events+e2e.Submission+"&secondsToWaitForCompletion=60", "", string(e2e.AgentRunAt("a.example.com", 50)), "Content-Type", "application/json")
+	if rows := query("reports"); len(rows) != 4 {
+		e.T.Errorf("%d reports after another one", len(rows))
+	}
+}
 
 // json sends a JSON object and returns the answer, which must have a status below 300.
 func (e *earlier) json(method, address, body string, header ...string) gjson.Result {
