@@ -389,8 +389,8 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 	if !ok || len(raw) != unsubscribeSize {
 		return u, kernel.NotFound()
 	}
-	u = Unsubscription{user: int64(binary.BigEndian.Uint64(raw)),
-		id: int64(binary.BigEndian.Uint64(raw[9:]))} //nolint:gosec // we made it
+	number := func(raw []byte) int64 { return int64(binary.BigEndian.Uint64(raw)) } //nolint:gosec // we made it
+	u = Unsubscription{user: number(raw), id: number(raw[9:])}
 	switch raw[8] {
 	case 't':
 		u.target = "thread"
