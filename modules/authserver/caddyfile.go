@@ -32,9 +32,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		if !d.AllArgs(place) || *place == "" {
 			return d.ArgErr()
 		}
+		if option == "config" {
+			h.Config = directive.Beside(d, h.Config) // here, where the token is of the file that names the other one
+		}
 		return nil
 	})
-	h.Config = directive.Beside(d, h.Config)
 	h.Revision = revision(h.Config)
 	return err
 }
