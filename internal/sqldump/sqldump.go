@@ -1,6 +1,6 @@
 // Package sqldump reads the rows of a dump of MySQL or MariaDB, such as mysqldump, phpMyAdmin and the backup of a forum
-// write it: statements CREATE TABLE and INSERT; and of PostgreSQL, as pg_dump writes it: statements COPY. A dump is read
-// as a stream, so it may be larger than memory. All other statements are skipped; nothing of the dump is executed.
+// write it: statements CREATE TABLE and INSERT; and of PostgreSQL, as pg_dump writes it: statements COPY. A dump is
+// read as a stream, so it may be larger than memory. All other statements are skipped; nothing of the dump is executed.
 package sqldump
 
 import (
