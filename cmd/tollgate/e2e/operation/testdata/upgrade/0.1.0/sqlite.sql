@@ -24,9 +24,10 @@ CREATE TABLE schema_board (
 		version_id INTEGER NOT NULL,
 		is_applied INTEGER NOT NULL,
 		tstamp TIMESTAMP DEFAULT (datetime('now'))
-	);
-INSERT INTO schema_board VALUES (1, 0, 1, '2026-11-28 14:08:10');
-INSERT INTO schema_board VALUES (2, 31, 1, '2026-11-28 14:08:10');
+	, additive_in TEXT);
+INSERT INTO schema_board VALUES (1, 0, 1, '2026-11-28 14:08:10', NULL);
+INSERT INTO schema_board VALUES (2, 31, 1, '2026-11-28 14:08:10', NULL);
+INSERT INTO schema_board VALUES (3, 32, 1, '2026-11-28 15:01:37', '0.1.0');
 CREATE TABLE schema_events (
 		id INTEGER PRIMARY KEY AUTOINCREMENT,
 		version_id INTEGER NOT NULL,
@@ -91,10 +92,10 @@ CREATE TABLE board_users (
 	flood_edits      BIGINT NOT NULL DEFAULT 0,
 	hourly_threads   BIGINT NOT NULL DEFAULT 0,
 	hourly_posts     BIGINT NOT NULL DEFAULT 0
-);
-INSERT INTO board_users VALUES (1, 'root', 'root', 'root@example.com', 'root@example.com', 1, '', '$argon2id$v=19$m=19456,t=2,p=1$a3WWGMyLqN8i8Nw1Vt9DmA$GWv1RBDK1pV6DPEKPqUuon9ySgM0/D4nOMxHH+lZb5I', 0, 'active', NULL, NULL, 0, 0, 0, 1795377561184521, 1795377561657549, NULL, '', '', 'UTC', '', 1, 1, 1, 1, 6, 1, 367200000000, 0, 0, 0, 0);
-INSERT INTO board_users VALUES (2, 'ada', 'ada', 'ada@example.com', 'ada@example.com', 1, '', '$argon2id$v=19$m=19456,t=2,p=1$0b/hII3Mm03CcmQYLz7dxQ$/MD2ti73R2S5H/iWaF7GiqDxnEOw9ZYz1Ayen4tmXzU', 0, 'active', NULL, NULL, 0, 0, 12, 1795377561241781, 1795377561758714, 1767225840000000, '', '', 'UTC', '', 1, 1, 1, 1, 6, 1, 367200000000, 0, 0, 0, 0);
-INSERT INTO board_users VALUES (3, 'bob', 'bob', 'bob@example.com', 'bob@example.com', 1, '', '$argon2id$v=19$m=19456,t=2,p=1$yukQW9h+TQm34T36Y5U5hQ$RVz9ipbcWf2A34VZjeECldq3AkBED2CY7lA2jnOpdDA', 0, 'active', NULL, NULL, 0, 0, 13, 1795377561276878, NULL, 1795377561761319, '', '', 'UTC', '', 1, 1, 1, 1, 6, 1, 367200000000, 0, 0, 0, 0);
+, flood_reactions BIGINT NOT NULL DEFAULT 0);
+INSERT INTO board_users VALUES (1, 'root', 'root', 'root@example.com', 'root@example.com', 1, '', '$argon2id$v=19$m=19456,t=2,p=1$a3WWGMyLqN8i8Nw1Vt9DmA$GWv1RBDK1pV6DPEKPqUuon9ySgM0/D4nOMxHH+lZb5I', 0, 'active', NULL, NULL, 0, 0, 0, 1795377561184521, 1795377561657549, NULL, '', '', 'UTC', '', 1, 1, 1, 1, 6, 1, 367200000000, 0, 0, 0, 0, 0);
+INSERT INTO board_users VALUES (2, 'ada', 'ada', 'ada@example.com', 'ada@example.com', 1, '', '$argon2id$v=19$m=19456,t=2,p=1$0b/hII3Mm03CcmQYLz7dxQ$/MD2ti73R2S5H/iWaF7GiqDxnEOw9ZYz1Ayen4tmXzU', 0, 'active', NULL, NULL, 0, 0, 12, 1795377561241781, 1795377561758714, 1767225840000000, '', '', 'UTC', '', 1, 1, 1, 1, 6, 1, 367200000000, 0, 0, 0, 0, 0);
+INSERT INTO board_users VALUES (3, 'bob', 'bob', 'bob@example.com', 'bob@example.com', 1, '', '$argon2id$v=19$m=19456,t=2,p=1$yukQW9h+TQm34T36Y5U5hQ$RVz9ipbcWf2A34VZjeECldq3AkBED2CY7lA2jnOpdDA', 0, 'active', NULL, NULL, 0, 0, 13, 1795377561276878, NULL, 1795377561761319, '', '', 'UTC', '', 1, 1, 1, 1, 6, 1, 367200000000, 0, 0, 0, 0, 0);
 CREATE TABLE board_names (
 	user_id  BIGINT NOT NULL REFERENCES board_users (id),
 	skeleton TEXT  NOT NULL,
@@ -297,9 +298,9 @@ CREATE TABLE board_threads (
 	created_at       BIGINT NOT NULL,
 	last_post_at     BIGINT NOT NULL,
 	next_number      BIGINT NOT NULL DEFAULT 1
-);
-INSERT INTO board_threads VALUES (1, 2, 'A thread', 'a-thread', 2, 'ada', NULL, 0, 0, 0, 3, 1, 1, 7, 0, 'bob', 1767225600000000, 1795377561761319, 7);
-INSERT INTO board_threads VALUES (2, 3, 'Another', 'another', 2, 'ada', 1, 0, 0, 0, 0, 0, 5, 5, 0, 'ada', 1767225840000000, 1767225840000000, 2);
+, has_poll BIGINT NOT NULL DEFAULT 0);
+INSERT INTO board_threads VALUES (1, 2, 'A thread', 'a-thread', 2, 'ada', NULL, 0, 0, 0, 3, 1, 1, 7, 0, 'bob', 1767225600000000, 1795377561761319, 7, 0);
+INSERT INTO board_threads VALUES (2, 3, 'Another', 'another', 2, 'ada', 1, 0, 0, 0, 0, 0, 5, 5, 0, 'ada', 1767225840000000, 1767225840000000, 2, 0);
 CREATE TABLE board_posts (
 	thread_id      BIGINT NOT NULL REFERENCES board_threads (id),
 	id             BIGINT NOT NULL,
@@ -492,7 +493,7 @@ CREATE TABLE board_drafts (
 	recipients TEXT NOT NULL,
 	prefix_id  BIGINT NOT NULL,
 	message    TEXT NOT NULL,
-	saved_at   BIGINT NOT NULL,
+	saved_at   BIGINT NOT NULL, tags TEXT NOT NULL DEFAULT '',
 	UNIQUE (user_id, place, place_id)
 );
 CREATE TABLE board_idempotency (
@@ -2071,6 +2072,28 @@ CREATE TABLE answer_leases (
 	holder TEXT NOT NULL,
 	until  BIGINT NOT NULL
 );
+CREATE TABLE board_polls (
+	post_id    BIGINT NOT NULL PRIMARY KEY,
+	question   TEXT   NOT NULL,
+	choices    BIGINT NOT NULL,
+	ends_at    BIGINT NOT NULL,
+	hidden     BIGINT NOT NULL,
+	changeable BIGINT NOT NULL,
+	voters     BIGINT NOT NULL
+);
+CREATE TABLE board_poll_answers (
+	post_id BIGINT NOT NULL,
+	number  BIGINT NOT NULL,
+	answer  TEXT   NOT NULL,
+	votes   BIGINT NOT NULL,
+	PRIMARY KEY (post_id, number)
+);
+CREATE TABLE board_poll_votes (
+	post_id BIGINT NOT NULL,
+	user_id BIGINT NOT NULL,
+	number  BIGINT NOT NULL,
+	PRIMARY KEY (post_id, user_id, number)
+);
 DELETE FROM board_search_data;
 INSERT INTO board_search_data VALUES (1, X'070315');
 INSERT INTO board_search_data VALUES (10, X'00000000FF00000101010100010101010101000007');
@@ -2129,7 +2152,7 @@ DELETE FROM answer_search_config;
 INSERT INTO answer_search_config VALUES ('version', 4);
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES ('schema_keyring', 2);
-INSERT INTO sqlite_sequence VALUES ('schema_board', 2);
+INSERT INTO sqlite_sequence VALUES ('schema_board', 3);
 INSERT INTO sqlite_sequence VALUES ('schema_events', 2);
 INSERT INTO sqlite_sequence VALUES ('schema_gateway', 2);
 INSERT INTO sqlite_sequence VALUES ('board_api_tokens', 3);
@@ -2390,4 +2413,5 @@ CREATE INDEX answer_keys_account ON answer_keys (account_id, id);
 CREATE INDEX answer_reservations_lease ON answer_reservations (account_id, lease);
 CREATE UNIQUE INDEX answer_answers_once ON answer_answers (account_id, once_key);
 CREATE INDEX answer_answers_age ON answer_answers (created_at);
+CREATE INDEX board_poll_votes_user ON board_poll_votes (user_id);
 COMMIT;
