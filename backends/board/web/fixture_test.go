@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +119,18 @@ func newSite(t *testing.T, db *store.DB, options web.Options) *site {
 		t.Fatal(err)
 	}
 	pages := s.service.Pages(options, zaptest.NewLogger(t))
-	s.server = httptest.NewServer(pages)
+	if base, err := url.Parse(options.BaseURL); err == nil && base.Path != "" {
+		stripped := http.StripPrefix(strings.TrimSuffix(base.Path, "/"), pages)
+		s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, base.Path) {
+				stripped.ServeHTTP(w, r)
+			} else { // tests ask for the paths of the board
+				pages.ServeHTTP(w, r)
+			}
+		}))
+	} else {
+		s.server = httptest.NewServer(pages)
+	}
 	t.Cleanup(s.server.Close)
 	return s
 }

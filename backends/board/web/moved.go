@@ -10,7 +10,7 @@ import (
 )
 
 // The addresses of a forum that was imported lead to the pages of the board. Who may not see such a page gets the same
-// answer as for an address that has never existed.
+// answer as for an address that has never existed. Everybody may ask; leadTo admits readers to what was found.
 
 // oldRoutes are the addresses of other programs.
 var oldRoutes = []page{
@@ -23,22 +23,22 @@ var oldRoutes = []page{
 	oldPage("/forumdisplay.php", "mybb", oldName{"fid", content.MovedForum}),
 	oldPage("/member.php", "mybb", oldName{"uid", content.MovedMember}),
 	oldPage("/attachment.php", "mybb", oldName{"aid", content.MovedFile}),
-	{Method: get, Path: "/{old}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/{old}", Admit: everybody, Serve: (*call).oldPath},
 
-	{Method: get, Path: "/threads/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/threads/{old}/{part}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/posts/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/forums/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/members/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/attachments/{old}/{$}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/threads/{old}/{$}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/threads/{old}/{part}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/posts/{old}/{$}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/forums/{old}/{$}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/members/{old}/{$}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/attachments/{old}/{$}", Admit: everybody, Serve: (*call).oldPath},
 
-	{Method: get, Path: "/t/{old...}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/c/{old...}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/p/{old...}", Admit: guests, Serve: (*call).oldPath},
-	{Method: get, Path: "/u/{old}", Admit: guests, Serve: (*call).oldMember},
-	{Method: get, Path: "/uploads/{old...}", Admit: guests, Serve: (*call).oldUpload},
+	{Method: get, Path: "/t/{old...}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/c/{old...}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/p/{old...}", Admit: everybody, Serve: (*call).oldPath},
+	{Method: get, Path: "/u/{old}", Admit: everybody, Serve: (*call).oldMember},
+	{Method: get, Path: "/uploads/{old...}", Admit: everybody, Serve: (*call).oldUpload},
 
-	{Method: get, Path: "/d/{old...}", Admit: guests, Serve: (*call).oldPath},
+	{Method: get, Path: "/d/{old...}", Admit: everybody, Serve: (*call).oldPath},
 }
 
 // oldName is a parameter of an old address and what it names.
@@ -46,7 +46,7 @@ type oldName struct{ parameter, kind string }
 
 // oldPage returns the route of an address that names something in a parameter. The first that is known counts.
 func oldPage(path, program string, names ...oldName) page {
-	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
+	return page{Method: get, Path: path, Admit: everybody, Serve: func(c *call) error {
 		for _, name := range names {
 			found, err := c.lead(program, name.kind, c.R.URL.Query().Get(name.parameter))
 			if found || err != nil {
@@ -122,6 +122,9 @@ func (c *call) leadTo(kind string, find func(r store.Conn) (int64, error)) (foun
 	})
 	if err != nil || here == 0 {
 		return false, err
+	}
+	if err = guests(c); err != nil || c.Answered() {
+		return true, err
 	}
 	to := "/" + kind + "s/" + itoa(here)
 	switch kind {
