@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// The ways in which other forums have hashed passwords with a salt and without rounds. They are weak, so that a password
+// The ways in which other forums have hashed passwords with a salt and without rounds. They are weak, so a password
 // should be hashed anew at the first sign-in. A sum within another one is in hexadecimal digits.
 const (
 	SaltedMyBB   = "mybb"   // MyBB: md5(md5(salt) md5(password))

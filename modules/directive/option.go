@@ -6,8 +6,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// Options calls parse for each option of the block that may follow. It is an error to give an option twice, unless it is
-// one of repeated.
+// Options calls parse for each option of the block that may follow. It is an error to give an option twice, unless it
+// is one of repeated.
 func Options(d *caddyfile.Dispenser, parse func(option string) error, repeated ...string) error {
 	seen := make(map[string]bool)
 	for nesting := d.Nesting(); d.NextBlock(nesting); {

@@ -65,7 +65,9 @@ type groupRole struct {
 
 func (a *API) groupRoles(c *call) (any, error) {
 	all, err := a.Users.GroupRoles(c.R.Context())
-	return part(c, "group_roles", all, err, func(g users.GroupRoles) groupRole { return groupRole{g.Group, words(g.Roles)} })
+	return part(c, "group_roles", all, err, func(g users.GroupRoles) groupRole {
+		return groupRole{g.Group, words(g.Roles)}
+	})
 }
 
 func (a *API) setGroupRoles(c *call) (any, error) {

@@ -198,7 +198,8 @@ func (p *Protocol) deniedToken(
 	}
 	p.Count(name, reason)
 	p.Audit(r.Context(), kernel.Event{
-		Action: action, Actor: c.ID, Client: c.ID, Address: p.Address(r), Detail: append([]string{"reason", reason}, detail...),
+		Action: action, Actor: c.ID, Client: c.ID, Address: p.Address(r),
+		Detail: append([]string{"reason", reason}, detail...),
 	})
 }
 

@@ -26,9 +26,9 @@ type listed[T any] struct {
 	After *string `json:"next_after"`
 }
 
-// list serves a page of a list that is ordered by a key. read returns at most limit rows after a key, which is empty for
-// the first page, key returns the key of a row, and row converts a row. There may be more rows if the page has as many as
-// the limit allows.
+// list serves a page of a list that is ordered by a key. read returns at most limit rows after a key, which is empty
+// for the first page, key returns the key of a row, and row converts a row. There may be more rows if the page has as
+// many as the limit allows.
 func list[T, R any](
 	c *rest.Call, read func(after string, limit int) ([]T, error), key func(*T) string, row func(*T) R,
 ) (any, error) {
@@ -51,7 +51,7 @@ func list[T, R any](
 	return l, nil
 }
 
-// same is the conversion of list for rows that are shown as they are.
+// same returns a row as it is. It is the conversion of list for rows that need none.
 func same[T any](row *T) T { return *row }
 
 // newest serves a page of a list that begins with the newest entry. read returns at most limit entries that are older

@@ -141,8 +141,8 @@ func (s *Service) inTeam(fn handler) handler {
 	return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
 }
 
-// owning returns the guard of routes for what owners of a kind have. It runs a function for the owner in the path, or the
-// organisation, if the caller may manage what that owner has.
+// owning returns the guard of routes for what owners of a kind have. It runs a function for the owner in the path, or
+// the organisation, if the caller may manage what that owner has.
 func (s *Service) owning(kind string) func(fn ownerHandler) handler {
 	return func(fn ownerHandler) handler {
 		of := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }

@@ -134,7 +134,8 @@ func (e *EventStream) decode() (ok bool, err error) {
 	case "error":
 		name = "error"
 		message.Payload = jsontext.AppendQuoted([]byte(`{"code":`), header(&message, ":error-code"))
-		message.Payload = append(jsontext.AppendMember(message.Payload, `,"message":`, header(&message, ":error-message")), '}')
+		message.Payload = jsontext.AppendMember(message.Payload, `,"message":`, header(&message, ":error-message"))
+		message.Payload = append(message.Payload, '}')
 	}
 	OneLine(message.Payload)
 	e.out = append(append(e.out[:0], "event: "...), name...)

@@ -212,8 +212,8 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-// takes reports whether an optional member has a value of the wanted kind. Otherwise it scans the value: null is like an
-// absent member, and any other kind is an error.
+// takes reports whether an optional member has a value of the wanted kind. Otherwise it scans the value: null is like
+// an absent member, and any other kind is an error.
 func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
 	switch kind {
 	case wanted:
