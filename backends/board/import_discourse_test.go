@@ -38,8 +38,8 @@ func TestImportDiscourse(t *testing.T) {
 		if got := lines(report); !slices.Equal(got, discourseLines) {
 			t.Errorf("the report is\n%s", strings.Join(got, "\n"))
 		}
-		if got, want := fmt.Sprint(report.Done, report.LeftOut), "map[conversations:1 files:2 forums:6 members:4 posts:11 threads:7]"+
-			" map[avatars:1 file:1 member:1 polls:1 posts of other kinds:2]"; got != want {
+		if got, want := fmt.Sprint(report.Done, report.LeftOut), "map[conversations:1 files:2 forums:6 members:4 pictures:1 posts:11 threads:7]"+
+			" map[file:1 member:1 polls:1 posts of other kinds:2]"; got != want {
 			t.Errorf("done and left out %s, want %s", got, want)
 		}
 		here := func(kind string, there int64) int64 {

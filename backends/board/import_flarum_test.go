@@ -16,7 +16,7 @@ func TestImportFlarum(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		report, err := s.service.Import(t.Context(), moving.Options{
-			From: "flarum", Dump: "testdata/flarum/dump.sql", Attachments: "testdata/flarum/files",
+			From: "flarum", Dump: "testdata/flarum/dump.sql", Attachments: "testdata/flarum/files", Avatars: "testdata/flarum/avatars",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -37,8 +37,10 @@ func TestImportFlarum(t *testing.T) {
 		if hello.Title != `Hello "world"` || !hello.IsSticky || hello.IsLocked || hello.ReplyCount != 2 || hello.ForumID != here("forum", 2) {
 			t.Errorf("thread %+v", hello)
 		}
-		var list []string
-		for _, p := range data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", hello.ID), "").want(200)) {
+		s.pictured("Ann")
+		posts := data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", hello.ID), "").want(200))
+		list := make([]string, 0, len(posts))
+		for _, p := range posts {
 			list = append(list, p.AuthorUsername+": "+p.Message)
 		}
 		if want := []string{

@@ -63,7 +63,7 @@ func TestImportOthers(t *testing.T) {
 				s := newSite(t, db, kernel.Options{})
 				folder := "testdata/" + program + "/"
 				report, err := s.service.Import(t.Context(), moving.Options{
-					From: program, Dump: folder + "dump.sql", Attachments: folder + test.attachments,
+					From: program, Dump: folder + "dump.sql", Attachments: folder + test.attachments, Avatars: folder + "avatars",
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -98,6 +98,7 @@ func TestImportOthers(t *testing.T) {
 				if n := s.number("SELECT count(*) FROM board_attachments WHERE removed_at IS NULL AND post_id = ?", here("post", 11)); n != 1 {
 					t.Errorf("the post has %d files", n)
 				}
+				s.pictured("Ann")
 				seen := ""
 				for _, hidden := range test.hidden {
 					thread := here("thread", hidden)

@@ -26,7 +26,7 @@ var importPosts = flag.Int("import.posts", 3000, "posts that TestImportResumes i
 func (s *site) imports(ctx context.Context, o moving.Options) (*moving.Report, error) {
 	o.From = "phpbb"
 	if o.Dump == "" {
-		o.Dump, o.Attachments = "testdata/phpbb/dump.sql", "testdata/phpbb/files"
+		o.Dump, o.Attachments, o.Avatars = "testdata/phpbb/dump.sql", "testdata/phpbb/files", "testdata/phpbb/avatars"
 	}
 	return s.service.Import(ctx, o)
 }
@@ -67,6 +67,19 @@ func (s *site) talks(name string) string {
 	return strings.Join(list, "|")
 }
 
+// pictured checks that a member has a picture, which is served.
+func (s *site) pictured(name string) {
+	s.t.Helper()
+	id := s.number("SELECT id FROM board_users WHERE username = ?", name)
+	faces, err := s.service.Attachments.Faces(s.t.Context(), []int64{id})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.service.Attachments.Avatar(s.t.Context(), id, faces[id].Picture[strings.LastIndex(faces[id].Picture, "/")+1:]); err != nil {
+		s.t.Errorf("the picture of %s at %q: %v", name, faces[id].Picture, err)
+	}
+}
+
 func lines(r *moving.Report) (list []string) {
 	for _, l := range r.Lines {
 		list = append(list, l.String())
@@ -94,7 +107,8 @@ func TestImportPHPBB(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.exact()
-		if got, want := fmt.Sprint(report.Done), "map[conversations:3 files:3 forums:6 members:6 posts:12 threads:7]"; got != want {
+		s.pictured("Ann")
+		if got, want := fmt.Sprint(report.Done), "map[conversations:3 files:3 forums:6 members:6 pictures:1 posts:12 threads:7]"; got != want {
 			t.Errorf("done %s, want %s", got, want)
 		}
 		if got := lines(report); !slices.Equal(got, wantLines) {

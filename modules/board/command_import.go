@@ -20,14 +20,14 @@ import (
 func importCommand(o *options) *cobra.Command {
 	programs := strings.Join(moving.Programs(), ", ")
 	cmd := &cobra.Command{
-		Use:  "import --from <program> <dump> [--attachments <folder>] [--prefix <text>] [--dry-run]",
+		Use:  "import --from <program> <dump> [--attachments <folder>] [--avatars <folder>] [--prefix <text>] [--dry-run]",
 		Args: cobra.ExactArgs(1), Short: "Imports a forum of another program from a dump of its database",
 		Long: `
 Imports a forum of another program from a dump of its database (MySQL or MariaDB, and
 for Discourse PostgreSQL):
 members, who sign in with their passwords as before, forums, threads, posts, private
-messages, and with --attachments the files at posts from the folder where the program
-keeps them.
+messages, and with --attachments and --avatars the files at posts and the pictures of
+members from the folders where the program keeps them.
 Texts become Markdown. The addresses of the old forum lead to the new pages.
 Programs: ` + programs + `.
 
@@ -45,6 +45,7 @@ docs/how-to/move-a-forum.md.
 	flags := cmd.Flags()
 	flags.StringVar(&from.From, "from", "", "The program: "+programs+" (required)")
 	flags.StringVar(&from.Attachments, "attachments", "", "The folder with the files at posts. Default: they are left out")
+	flags.StringVar(&from.Avatars, "avatars", "", "The folder with the pictures of members. Default: they are left out")
 	flags.StringVar(&from.Prefix, "prefix", "", "What the names of tables begin with. Default: that of the program, such as phpbb_")
 	flags.BoolVar(&from.DryRun, "dry-run", false, "Only check, and change nothing")
 	cli.Required(cmd, "from")
@@ -54,9 +55,12 @@ docs/how-to/move-a-forum.md.
 		if err != nil {
 			return err
 		}
-		if from.Attachments != "" {
-			if folder, err := os.Stat(from.Attachments); err != nil || !folder.IsDir() {
-				return errors.Join(fmt.Errorf("--attachments: %s is not a folder", from.Attachments), err)
+		for option, path := range map[string]string{"attachments": from.Attachments, "avatars": from.Avatars} {
+			if path == "" {
+				continue
+			}
+			if folder, err := os.Stat(path); err != nil || !folder.IsDir() {
+				return errors.Join(fmt.Errorf("--%s: %s is not a folder", option, path), err)
 			}
 		}
 		bar := &seedBar{

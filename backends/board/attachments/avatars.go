@@ -78,32 +78,51 @@ func (s *Service) SetAvatar(ctx context.Context, a *rights.Actor, name string, c
 	if err := a.CheckSuspended(s.Moment()); err != nil {
 		return err
 	}
-	f, err := s.receive(name, content, MaxAvatar)
+	add, err := s.TakeAvatar(ctx, name, content, true)
 	if err != nil {
 		return err
+	}
+	return s.Write(ctx, func(c store.Conn) error {
+		added, err := add(c, a.ID())
+		if err == nil && !added {
+			err = kernel.Invalid("file", "flood", "you have just changed your picture; wait a minute")
+		}
+		return err
+	})
+}
+
+// TakeAvatar receives an image that is to be the picture of a member, and stores its content if keep is set. The caller
+// calls add at once, since content without a row is removed after some time. add reports false if the member has just
+// got another picture.
+func (s *Service) TakeAvatar(ctx context.Context, name string, content io.Reader, keep bool,
+) (add func(c store.Conn, member int64) (added bool, err error), err error) {
+	f, err := s.receive(name, content, MaxAvatar)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	switch {
 	case !slices.Contains(avatarTypes, f.MediaType):
-		return kernel.Invalid("file", "type", "the picture must be a PNG, JPEG or WebP")
+		return nil, kernel.Invalid("file", "type", "the picture must be a PNG, JPEG or WebP")
 	case max(f.Width, f.Height) > maxAvatarSide:
-		return kernel.Invalid("file", "image", "the picture may be "+kernel.Itoa(maxAvatarSide)+" pixels wide and high")
+		return nil, kernel.Invalid("file", "image",
+			"the picture may be "+kernel.Itoa(maxAvatarSide)+" pixels wide and high")
 	}
-	if err := s.files.Keep(ctx, f); err != nil {
-		return kernel.Unavailable(err)
+	if keep {
+		if err := s.files.Keep(ctx, f); err != nil {
+			return nil, kernel.Unavailable(err)
+		}
 	}
-	return s.Write(ctx, func(c store.Conn) error {
+	row := f.File
+	return func(c store.Conn, member int64) (bool, error) {
 		now := s.Moment()
 		n, err := c.Exec("INSERT INTO board_avatars (user_id, name, media_type, size, sha256, width, height, created_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET name = excluded.name,"+
 			" media_type = excluded.media_type, size = excluded.size, sha256 = excluded.sha256, width = excluded.width,"+
 			" height = excluded.height, created_at = excluded.created_at WHERE board_avatars.created_at <= ?",
-			a.ID(), f.Name, f.MediaType, f.Size, f.Hash, f.Width, f.Height, now, now.Add(-avatarPause))
-		if err == nil && n == 0 {
-			err = kernel.Invalid("file", "flood", "you have just changed your picture; wait a minute")
-		}
-		return err
-	})
+			member, row.Name, row.MediaType, row.Size, row.Hash, row.Width, row.Height, now, now.Add(-avatarPause))
+		return n > 0, err
+	}, nil
 }
 
 // RemoveAvatar removes the picture of the actor.

@@ -41,6 +41,7 @@ type discourse struct {
 	private       map[int64]string  // the titles of private topics; one that is left out has none
 	people        map[int64][]int64 // by private topic
 	uploads       map[int64]seed.MovedFile
+	pictures      map[int64]int64 // the uploads that are pictures of users
 	tags          map[int64]string
 	topicTags     map[int64][]int64
 	tagGroups     map[int64][]int64 // by tag
@@ -53,8 +54,8 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	b := &discourse{
 		newReader(o, report, ""), make(map[string]bool), make(map[int64]string), make(map[int64]string),
 		make(map[int64]bool), make(map[int64]int64), make(map[int64]string), make(map[int64][]int64),
-		make(map[int64]seed.MovedFile), make(map[int64]string), make(map[int64][]int64), make(map[int64][]int64),
-		make(map[int64]bool), 0,
+		make(map[int64]seed.MovedFile), make(map[int64]int64), make(map[int64]string), make(map[int64][]int64),
+		make(map[int64][]int64), make(map[int64]bool), 0,
 	}
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
@@ -128,7 +129,10 @@ func (b *discourse) user(r *sqldump.Row) error {
 	if till := stamp(r, "suspended_till"); !till.IsZero() {
 		b.ban(m.ID, till.Unix())
 	}
-	b.member(m, false, r.Int("uploaded_avatar_id") != 0)
+	b.member(m, false, "")
+	if id := r.Int("uploaded_avatar_id"); id != 0 {
+		b.pictures[m.ID] = id
+	}
 	return nil
 }
 
@@ -293,6 +297,13 @@ func (b *discourse) finish() {
 		m.Email, m.Hash = b.mails[m.ID], cmp.Or(b.hashes[m.ID], m.Hash)
 		if !b.settings["must_approve_users"] {
 			m.State = ""
+		}
+		switch picture, known := b.uploads[b.pictures[m.ID]]; {
+		case !known:
+		case b.options.Attachments == "":
+			b.avatars++
+		default:
+			m.Picture = picture.Path
 		}
 	}
 	b.finishFiles(b.finishMessages())

@@ -170,7 +170,11 @@ func (b *flarum) user(r *sqldump.Row) error {
 	if until := stamp(r, "suspended_until"); !until.IsZero() {
 		b.ban(m.ID, until.Unix())
 	}
-	b.member(m, false, r.Text("avatar_url") != "")
+	avatar := r.Text("avatar_url")
+	if avatar != "" {
+		avatar = path.Base(avatar) // versions before 1 have a whole address
+	}
+	b.member(m, false, avatar)
 	return nil
 }
 

@@ -25,7 +25,10 @@ type Options struct {
 	Prefix string // of the names of tables; empty means that of the program by default
 	// Attachments is the folder with the files at posts. Empty means that they are left out.
 	Attachments string
-	DryRun      bool
+	// Avatars is the folder with the pictures of members. Empty means that they are left out. Discourse has them in the
+	// folder of attachments.
+	Avatars string
+	DryRun  bool
 	// Progress is called now and then with how much of the dump was read, in bytes, and then with how many elements of a
 	// part are done.
 	Progress func(part string, done int64)

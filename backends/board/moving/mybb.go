@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -70,7 +71,14 @@ func (b *mybb) user(r *sqldump.Row) error {
 	if r.Int("usergroup") == mybbAwaiting {
 		m.State = "awaiting"
 	}
-	b.member(m, r.Text("signature") != "", r.Text("avatar") != "")
+	avatar, _, _ := strings.Cut(r.Text("avatar"), "?") // behind the question mark is when it was uploaded
+	if r.Has("avatartype") && r.Text("avatartype") != "upload" {
+		avatar = "" // it is elsewhere
+	}
+	if avatar != "" {
+		avatar = path.Base(avatar)
+	}
+	b.member(m, r.Text("signature") != "", avatar)
 	return nil
 }
 
@@ -187,13 +195,16 @@ func (b *mybb) attachment(r *sqldump.Row) error {
 	return nil
 }
 
-// within returns the path of a file in the folder of attachments. Whatever its name is, it does not leave the folder.
-func (b *reader) within(name string) string {
+// within returns the path of a file in the folder of attachments.
+func (b *reader) within(name string) string { return within(b.options.Attachments, name) }
+
+// within returns the path of a file in a folder. Whatever its name is, it does not leave the folder.
+func within(folder, name string) string {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
 		name = filepath.Base(name)
 	}
-	return filepath.Join(b.options.Attachments, name)
+	return filepath.Join(folder, name)
 }
 
 // mybbFile matches a file in a text, which has no closing tag.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"html"
+	"path"
 	"path/filepath"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
@@ -34,6 +35,7 @@ type phpbb struct {
 	*reader
 
 	groups phpbbGroups
+	salt   string // what the names of pictures begin with
 }
 
 // readPHPBB reads a dump of phpBB.
@@ -41,8 +43,9 @@ func readPHPBB(ctx context.Context, o Options, report *Report) (*Source, error) 
 	b := &phpbb{reader: newReader(o, report, "phpbb_"), groups: newPHPBBGroups()}
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
-			"users": b.user, "forums": b.forum, "topics": b.topic, "posts": b.row, "attachments": b.attachment,
-			"banlist": b.banned, "bans": b.banned, "privmsgs": b.sent, "privmsgs_to": b.received, "groups": b.groups.group,
+			"config": b.setting, "users": b.user, "forums": b.forum, "topics": b.topic, "posts": b.row,
+			"attachments": b.attachment,
+			"banlist":     b.banned, "bans": b.banned, "privmsgs": b.sent, "privmsgs_to": b.received, "groups": b.groups.group,
 			"user_group": b.groups.member, "acl_options": b.groups.option, "acl_roles_data": b.groups.role,
 			"acl_groups": b.groups.right,
 		},
@@ -57,6 +60,11 @@ func (b *phpbb) finish() {
 		b.rights = b.groups.access
 	}
 	b.Notes = append(b.Notes, b.groups.notes(b.names)...)
+	for i := range b.users {
+		if folder, name := filepath.Split(b.users[i].Picture); name != "" {
+			b.users[i].Picture = within(folder, b.salt+"_"+name)
+		}
+	}
 	for i := range b.threads {
 		if b.threads[i].forum != 0 {
 			continue
@@ -83,7 +91,19 @@ func (b *phpbb) user(r *sqldump.Row) error {
 	if kind == phpbbUserInactive {
 		m.State = "awaiting"
 	}
-	b.member(m, r.Text("user_sig") != "", r.Text("user_avatar") != "")
+	avatar := ""
+	if kind := r.Text("user_avatar_type"); kind == "avatar.driver.upload" || kind == "1" { // 1 is that of phpBB 3.0
+		avatar = fmt.Sprintf("%d%s", id, path.Ext(r.Text("user_avatar")))
+	}
+	b.member(m, r.Text("user_sig") != "", avatar)
+	return nil
+}
+
+// setting reads a setting of the forum.
+func (b *phpbb) setting(r *sqldump.Row) error {
+	if r.Text("config_name") == "avatar_salt" {
+		b.salt = r.Text("config_value")
+	}
 	return nil
 }
 

@@ -143,7 +143,7 @@ func (b *reader) order() {
 	b.orderFiles()
 	b.messages.order()
 	b.without("polls", b.polls, "the board has none; the threads are imported")
-	b.without("avatars", b.avatars, "members choose new ones")
+	b.without("avatars", b.avatars, "no folder with them was named")
 	b.without("signatures", b.signatures, "the board has none")
 	if b.options.Attachments == "" {
 		b.without("files", int64(len(b.files)), "no folder with them was named")
@@ -225,10 +225,17 @@ func active(r *sqldump.Row, column string) kernel.Moment { return momentOf(r.Int
 
 func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, moment(seconds).UnixMicro())) }
 
-// member adds a user, and counts whether it has a signature and an avatar.
-func (b *reader) member(m seed.MovedMember, signature, avatar bool) {
+// member adds a user, and counts whether it has a signature. avatar is the path of the user's picture in the folder of
+// pictures, or empty if there is none.
+func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
 	b.signatures += int64(kernel.Bool(signature))
-	b.avatars += int64(kernel.Bool(avatar))
+	switch {
+	case avatar == "":
+	case b.options.Avatars == "":
+		b.avatars++
+	default:
+		m.Picture = within(b.options.Avatars, avatar)
+	}
 	b.names[m.ID] = m.Name
 	b.users = append(b.users, m)
 }

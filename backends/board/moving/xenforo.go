@@ -126,7 +126,11 @@ func (b *xenforo) user(r *sqldump.Row) error {
 	case "rejected", "disabled":
 		m.State = "banned"
 	}
-	b.member(m, false, r.Int("avatar_date") != 0)
+	avatar := ""
+	if r.Int("avatar_date") != 0 {
+		avatar = fmt.Sprintf("l/%d/%d.jpg", m.ID/1000, m.ID) // the large one
+	}
+	b.member(m, false, avatar)
 	return nil
 }
 

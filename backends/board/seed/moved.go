@@ -40,6 +40,7 @@ type MovedMember struct {
 	Hash        string // of the password; empty means none
 	BannedUntil kernel.Moment
 	LastActive  kernel.Moment
+	Picture     string // the path of the member's picture; empty means none
 }
 
 // MovedForum is a forum of another program. Its slug is made from that there, or from its title.
@@ -86,7 +87,8 @@ func (e *MovedError) Unwrap() error { return e.Err }
 type MovedOptions struct {
 	// DryRun means that nothing is written.
 	DryRun bool
-	// Progress is called as by LoadFixture. Its parts are members, forums, threads, posts, files and conversations.
+	// Progress is called as by LoadFixture. Its parts are members, pictures, forums, threads, posts, files and
+	// conversations.
 	Progress func(part string, done int)
 	// LeftOut is called with what is not imported, and Changed with what is imported in another form.
 	LeftOut, Changed func(e *MovedError)
@@ -132,6 +134,10 @@ type movedLoader struct {
 func (l *movedLoader) load() error {
 	l.seeder.name = "members"
 	if err := loadMoved(l, l.Members, l.member); err != nil {
+		return err
+	}
+	l.seeder.name = "pictures"
+	if err := l.pictures(); err != nil {
 		return err
 	}
 	l.seeder.name = "forums"
@@ -236,6 +242,12 @@ func (l *movedLoader) check() error {
 	}
 	l.tell()
 	l.progress("members", len(l.Members))
+	for i, m := range l.pictured() {
+		if _, err := l.picture(m); err != nil {
+			return err
+		}
+		l.progress("pictures", i+1)
+	}
 	for i := range l.Forums {
 		l.movedForums[l.Forums[i].ID] = 1
 	}

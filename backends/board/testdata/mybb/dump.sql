@@ -184,6 +184,7 @@ CREATE TABLE `mybb_users` (
   `email` varchar(255) NOT NULL DEFAULT '',
   `postnum` int(10) unsigned NOT NULL DEFAULT 0,
   `avatar` varchar(255) NOT NULL DEFAULT '',
+  `avatartype` varchar(10) NOT NULL DEFAULT '',
   `usergroup` int(10) unsigned NOT NULL DEFAULT 0,
   `regdate` int(10) unsigned NOT NULL DEFAULT 0,
   `lastactive` int(10) unsigned NOT NULL DEFAULT 0,
@@ -191,8 +192,8 @@ CREATE TABLE `mybb_users` (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
 INSERT INTO `mybb_users` VALUES
-(2,'Ann','b2f816b2f41426355f375629ebb88f40','sAlTsAlt','ann@example.org',2,'./uploads/avatars/a.png',2,1200000000,1300000900,'mine'),
-(3,'Bert','$2y$10$dry66NIutEu.RAvsJVlpZOmYgGTbK.lgHPfwiEpb5qe0orrfoJgn2','','bert@example.org',2,'',4,1200000100,1300000900,''),
-(4,'Sleeper','0123456789abcdef0123456789abcdef','','sleeper@example.org',0,'',5,1200000100,0,''),
-(5,'Spammer','','','spam@example.org',0,'',7,1200000100,0,'');
+(2,'Ann','b2f816b2f41426355f375629ebb88f40','sAlTsAlt','ann@example.org',2,'./uploads/avatars/a.png?dateline=1300000000','upload',2,1200000000,1300000900,'mine'),
+(3,'Bert','$2y$10$dry66NIutEu.RAvsJVlpZOmYgGTbK.lgHPfwiEpb5qe0orrfoJgn2','','bert@example.org',2,'','',4,1200000100,1300000900,''),
+(4,'Sleeper','0123456789abcdef0123456789abcdef','','sleeper@example.org',0,'','',5,1200000100,0,''),
+(5,'Spammer','','','spam@example.org',0,'','',7,1200000100,0,'');
 -- Dump completed

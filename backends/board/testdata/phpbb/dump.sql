@@ -111,6 +111,15 @@ INSERT INTO `phpbb_config` VALUES ('version','3.3.11',0),('sitename','It\'s; (a)
 /*!40000 ALTER TABLE `phpbb_config` ENABLE KEYS */;
 UNLOCK TABLES;
 
+DROP TABLE IF EXISTS `phpbb_config`;
+CREATE TABLE `phpbb_config` (
+  `config_name` varchar(255) COLLATE utf8mb3_bin NOT NULL DEFAULT '',
+  `config_value` varchar(255) COLLATE utf8mb3_bin NOT NULL DEFAULT '',
+  `is_dynamic` tinyint(1) unsigned NOT NULL DEFAULT 0,
+  PRIMARY KEY (`config_name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_bin;
+INSERT INTO `phpbb_config` VALUES ('avatar_salt','5a17',0),('sitename','An old forum',0);
+
 DROP TABLE IF EXISTS `phpbb_forums`;
 CREATE TABLE `phpbb_forums` (
   `forum_id` mediumint(8) unsigned NOT NULL AUTO_INCREMENT,
@@ -263,12 +272,13 @@ CREATE TABLE `phpbb_users` (
   `user_lastvisit` int(10) unsigned NOT NULL DEFAULT 0,
   `user_sig` mediumtext COLLATE utf8mb3_bin NOT NULL,
   `user_avatar` varchar(255) COLLATE utf8mb3_bin NOT NULL DEFAULT '',
+  `user_avatar_type` varchar(255) COLLATE utf8mb3_bin NOT NULL DEFAULT '',
   PRIMARY KEY (`user_id`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_bin;
 
 LOCK TABLES `phpbb_users` WRITE;
 /*!40000 ALTER TABLE `phpbb_users` DISABLE KEYS */;
-INSERT INTO `phpbb_users` VALUES (1,2,'Anonymous','anonymous','',0,'',0,'',''),(3,0,'Ann','ann','$H$9anns4ltAt2u5lfjZ7FGLc2ggWwEE.1',1200000000,'ann@example.org',1300000900,'my <b>signature</b>','3_1.png'),(4,0,'Ann&amp;Bob','annbob','$H$9bobsSaltMemTFyIKkNukEey0SInlR/',1200000100,'bob@example.org',1300000950,'',''),(5,3,'Root','root','$argon2id$v=19$m=65536,t=4,p=2$cm9vdHNhbHRyb290c2FsdA$mymrIwPIvOFvRDVaixyEqiipMgZ8/j3SRrdaOhRjCm4',1100000000,'root@example.org',1300000990,'',''),(6,0,'Spammer','spammer','',1299999999,'ann@example.org',0,'',''),(8,1,'Sleeper','sleeper','0123456789abcdef0123456789abcdef',1299999999,'not an address',0,'',''),(9,0,'alice','alice','',1299999999,'other@example.org',0,'',''),(50,2,'Search [Bot]','search [bot]','',1299999999,'',0,'','');
+INSERT INTO `phpbb_users` VALUES (1,2,'Anonymous','anonymous','',0,'',0,'','',''),(3,0,'Ann','ann','$H$9anns4ltAt2u5lfjZ7FGLc2ggWwEE.1',1200000000,'ann@example.org',1300000900,'my <b>signature</b>','3_1.png','avatar.driver.upload'),(4,0,'Ann&amp;Bob','annbob','$H$9bobsSaltMemTFyIKkNukEey0SInlR/',1200000100,'bob@example.org',1300000950,'','',''),(5,3,'Root','root','$argon2id$v=19$m=65536,t=4,p=2$cm9vdHNhbHRyb290c2FsdA$mymrIwPIvOFvRDVaixyEqiipMgZ8/j3SRrdaOhRjCm4',1100000000,'root@example.org',1300000990,'','',''),(6,0,'Spammer','spammer','',1299999999,'ann@example.org',0,'','',''),(8,1,'Sleeper','sleeper','0123456789abcdef0123456789abcdef',1299999999,'not an address',0,'','',''),(9,0,'alice','alice','',1299999999,'other@example.org',0,'','',''),(50,2,'Search [Bot]','search [bot]','',1299999999,'',0,'','','');
 /*!40000 ALTER TABLE `phpbb_users` ENABLE KEYS */;
 UNLOCK TABLES;
 
