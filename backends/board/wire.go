@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/backends/board/owndata"
 	"github.com/tollgate-gateway/tollgate/backends/board/polls"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
@@ -73,6 +74,7 @@ func wire(common *shared, db *store.DB, options kernel.Options, logger *zap.Logg
 	s.Polls = polls.New(k, s.Rights, s.Posts)
 	s.Conversations = conversations.New(k, s.Rights)
 	s.Drafts = drafts.New(k)
+	s.OwnData = owndata.New(k)
 	s.Accounts = accounts.New(k, s.Rights, common.tokens)
 	s.Mails = mails.New(k, s.Rights)
 	s.Admin = admin.New(k, s.Rights, s.Posts, s.Accounts)

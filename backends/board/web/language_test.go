@@ -75,7 +75,6 @@ func TestCatalogue(t *testing.T) {
 		"Right answers: give one at least, for the question", "Shortest message: is longer than the longest",
 		"Shortest title: is longer than the longest", "X: choose one of X", "X: must be a whole number from X to X",
 		"X: must have X to X characters", "X: must not have control characters",
-		"Too many sitemaps are read at this moment.",
 		"give the name of another tag",
 		"there are at most X tags to choose from", "there is such a tag already; merge the two in the list",
 		"after must be the nextCursor of a page of this list, unchanged", "postId must be the id of a post",

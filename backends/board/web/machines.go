@@ -20,8 +20,23 @@ import (
 
 // This file serves search engines. Both routes are public, so the actor is always the guest.
 
-// sitemapsAtOnce limits how many sitemaps are written at the same time, since each reads up to 50,000 threads.
-const sitemapsAtOnce = 2
+// longFilesAtOnce limits how many files are written at the same time that many rows are read for, such as sitemaps with
+// up to 50,000 threads.
+const longFilesAtOnce = 2
+
+// longFile runs write, unless longFilesAtOnce files are being written.
+func (c *call) longFile(write func() error) error {
+	select {
+	case c.options.long <- struct{}{}:
+		defer func() { <-c.options.long }()
+		return write()
+	default:
+		return &apierror.Error{
+			Status: http.StatusServiceUnavailable, Code: "overloaded",
+			Message: "Too many long files are read at this moment.", RetryAfter: time.Second,
+		}
+	}
+}
 
 // forRobots lists paths for robots.txt (RFC 9309) that are not worth reading: they lead to a form or to another
 // page, or belong to one member.
@@ -87,18 +102,11 @@ func (c *call) sitemap() error {
 	case part == 0:
 		return c.forumsOfSitemap(base)
 	}
-	select {
-	case c.options.sitemaps <- struct{}{}:
-		defer func() { <-c.options.sitemaps }()
-	default:
-		return &apierror.Error{
-			Status: http.StatusServiceUnavailable, Code: "overloaded",
-			Message: "Too many sitemaps are read at this moment.", RetryAfter: time.Second,
-		}
-	}
-	return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
-		return c.Posts.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
-			w.Add(base+pages.Slugged("/threads/", t.ID, t.Slug), t.Changed)
+	return c.longFile(func() error {
+		return c.writeSitemap(sitemap.Pages, func(w *sitemap.Writer) error {
+			return c.Posts.SitemapThreads(c.Context(), c.actor, part, func(t posts.ListedThread) {
+				w.Add(base+pages.Slugged("/threads/", t.ID, t.Slug), t.Changed)
+			})
 		})
 	})
 }

@@ -102,6 +102,7 @@ var routes = slices.Concat([]page{
 
 	{Method: get, Path: "/account", Serve: (*call).account},
 	{Method: post, Path: "/account", Serve: (*call).saveProfile},
+	{Method: get, Path: "/account/data", Serve: (*call).ownData},
 	{Method: post, Path: "/account/language", Serve: (*call).chooseLanguage},
 	{Method: get, Path: "/account/password", Serve: (*call).askPassword},
 	{Method: post, Path: "/account/password", Serve: (*call).savePassword},

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/mails"
 	"github.com/tollgate-gateway/tollgate/backends/board/moderation"
+	"github.com/tollgate-gateway/tollgate/backends/board/owndata"
 	"github.com/tollgate-gateway/tollgate/backends/board/polls"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/reactions"
@@ -100,7 +101,7 @@ type Options struct {
 	// Bar is passed on to pages.Options.
 	Bar func(*http.Request) look.Bar
 
-	sitemaps chan struct{} // has an element for each sitemap that is being written
+	long chan struct{} // has an element for each file that is being written of many rows; see longFile
 }
 
 // Services holds the services of a board that its pages use. All are required.
@@ -120,13 +121,14 @@ type Services struct {
 	Warnings      *warnings.Service
 	Tags          *tags.Service
 	Polls         *polls.Service
+	OwnData       *owndata.Service
 }
 
 // New returns the pages of a board. ready prepares the board; it is called before a page is served.
 func New(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options Options, logger *zap.Logger,
 ) http.Handler {
-	options.sitemaps = make(chan struct{}, sitemapsAtOnce)
+	options.long = make(chan struct{}, longFilesAtOnce)
 	if base, err := url.Parse(options.BaseURL); err == nil && strings.Trim(base.Path, "/") != "" {
 		below := newUnder(strings.TrimSuffix(base.Path, "/"), nil)
 		options.Bar = below.bar(options.Bar)

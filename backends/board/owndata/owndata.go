@@ -1,0 +1,169 @@
+// Package owndata writes what a member has on the board, for the member itself: the profile, posts, private
+// conversations, bookmarks, drafts and reactions, as one JSON object.
+package owndata
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// batch is how many rows are read at once, so that no read is long.
+const batch = 200
+
+// Service reads what members have.
+type Service struct{ *kernel.Server }
+
+// New returns the service of a board.
+func New(board *kernel.Server) *Service { return &Service{board} }
+
+// Post is a post of the member, also one that is held or deleted. The title of its thread is empty if the member does
+// not see the forum any more.
+type Post struct {
+	ID       int64         `json:"id"`
+	ThreadID int64         `json:"threadId"`
+	Thread   string        `json:"thread"`
+	At       kernel.Moment `json:"at"`
+	State    string        `json:"state"` // visible, unapproved or deleted
+	Message  string        `json:"message"`
+}
+
+// Message is a message of a conversation in which the member takes part. The name of an author who has been deleted is
+// empty.
+type Message struct {
+	ConversationID int64         `json:"conversationId"`
+	Conversation   string        `json:"conversation"`
+	Author         string        `json:"author"`
+	At             kernel.Moment `json:"at"`
+	Message        string        `json:"message"`
+
+	id int64
+}
+
+// Note is a bookmark or a reaction.
+type Note struct {
+	PostID int64         `json:"postId"`
+	Text   string        `json:"text"` // the note of the bookmark, or the kind of the reaction
+	At     kernel.Moment `json:"at"`
+
+	key int64
+}
+
+// Draft is a text that the member has begun. Place is reply, thread or message, and PlaceID the id of the thread, forum
+// or conversation.
+type Draft struct {
+	Place   string        `json:"place"`
+	PlaceID int64         `json:"placeId"`
+	Title   string        `json:"title"`
+	Message string        `json:"message"`
+	At      kernel.Moment `json:"at"`
+
+	id int64
+}
+
+// profile is the member itself.
+type profile struct {
+	ID       int64         `json:"id"`
+	Username string        `json:"username"`
+	Email    string        `json:"email"`
+	Title    string        `json:"title"`
+	Bio      string        `json:"bio"`
+	TimeZone string        `json:"timeZone"`
+	Language string        `json:"language"`
+	JoinedAt kernel.Moment `json:"joinedAt"`
+}
+
+// Write writes what the actor has. It reads some rows at a time: what others change meanwhile may be in it or not. Once
+// it has begun to write, an error leaves the object incomplete.
+func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error {
+	own, err := kernel.Value(ctx, s.Read, func(c store.Conn) (p profile, err error) {
+		return p, c.Row("SELECT id, username, email, title, bio, time_zone, language, joined_at FROM board_users WHERE id = ?",
+			a.ID()).Scan(&p.ID, &p.Username, &p.Email, &p.Title, &p.Bio, &p.TimeZone, &p.Language, &p.JoinedAt)
+	})
+	if err != nil {
+		return err
+	}
+	out := &object{ctx: ctx, service: s, user: a.ID(), w: w}
+	out.raw(`{"member":`)
+	out.value(own)
+	list(out, "posts", "SELECT p.id, p.thread_id, t.title, p.forum_id, p.created_at, x.visibility, x.message"+
+		" FROM board_post_ids p JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
+		" JOIN board_threads t ON t.id = p.thread_id WHERE p.author_id = ? AND p.id > ? ORDER BY p.id LIMIT ?",
+		func(r store.Row) (p Post, err error) {
+			var forum, visibility int64
+			err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &forum, &p.At, &visibility, &p.Message)
+			if !a.In(forum).Visible {
+				p.Thread = ""
+			}
+			p.State = rights.VisibilityNames[visibility]
+			return p, err
+		}, func(p *Post) int64 { return p.ID })
+	list(out, "messages", "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at, w.message"+
+		" FROM board_conversation_members m JOIN board_conversation_messages w ON w.conversation_id = m.conversation_id"+
+		" JOIN board_conversations v ON v.id = w.conversation_id LEFT JOIN board_users u ON u.id = w.author_id"+
+		" WHERE m.user_id = ? AND w.id > ? ORDER BY w.id LIMIT ?",
+		func(r store.Row) (m Message, err error) {
+			return m, r.Scan(&m.id, &m.ConversationID, &m.Conversation, &m.Author, &m.At, &m.Message)
+		}, func(m *Message) int64 { return m.id })
+	note := func(r store.Row) (n Note, err error) { return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At) }
+	key := func(n *Note) int64 { return n.key }
+	list(out, "bookmarks", "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
+		" ORDER BY id LIMIT ?", note, key)
+	list(out, "reactions", "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
+		" AND post_id > ? ORDER BY post_id LIMIT ?", note, key)
+	list(out, "drafts", "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
+		" AND id > ? ORDER BY id LIMIT ?",
+		func(r store.Row) (d Draft, err error) {
+			return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
+		}, func(d *Draft) int64 { return d.id })
+	out.raw("}\n")
+	return out.err
+}
+
+// object writes the members of a JSON object. After an error it writes nothing.
+type object struct {
+	ctx     context.Context
+	service *Service
+	user    int64
+	w       io.Writer
+	err     error
+}
+
+func (o *object) raw(text string) {
+	if o.err == nil {
+		_, o.err = io.WriteString(o.w, text)
+	}
+}
+
+func (o *object) value(v any) {
+	text, err := json.Marshal(v)
+	if o.err == nil {
+		o.err = err
+	}
+	o.raw(string(text))
+}
+
+// list writes a member with the rows of a query, whose arguments are the user, the key of the last row and the limit.
+func list[T any](o *object, name, query string, scan func(r store.Row) (T, error), key func(*T) int64) {
+	o.raw(`,"` + name + `":[`)
+	separator := "\n"
+	for after, more := int64(0), true; more && o.err == nil; {
+		rows, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
+			return store.List(c, scan, query, o.user, after, batch)
+		})
+		if o.err = err; err != nil {
+			return
+		}
+		for i := range rows {
+			o.raw(separator)
+			o.value(rows[i])
+			separator, after = ",\n", key(&rows[i])
+		}
+		more = len(rows) == batch
+	}
+	o.raw("]")
+}
