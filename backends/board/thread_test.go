@@ -50,9 +50,11 @@ func TestThreadColumns(t *testing.T) {
 	})
 }
 
-func TestThreadTextThatIsNone(t *testing.T) {
+// TestScanThreadRejectsMalformed checks that a text with too few or broken numbers, or lengths that do not fit, is no
+// thread.
+func TestScanThreadRejectsMalformed(t *testing.T) {
 	t.Parallel()
-	numbers := strings.Repeat("0 ", 15)
+	numbers := strings.Repeat("0 ", 16)
 	for _, value := range []any{
 		nil, int64(1), "", "1 2 3", numbers + "1 1 1 a b", numbers + "1 1 1 a b ", numbers + "-1 1 1 a b c d", numbers + "1 1 x a b c d", numbers + "1 1  a b c d",
 		numbers + "1 1 - a b c d", numbers + "1 1 1x a b c d", numbers + "1 1 9223372036854775807 a b c d", numbers + "9223372036854775807 1 1 a b c d",
