@@ -264,7 +264,8 @@ func (s *Server) Conceals(r *http.Request) bool {
 	return api.Secret(below)
 }
 
-// ServeHTTP implements http.Handler. It serves the administration or, for any other path, the API.
+// ServeHTTP implements http.Handler. It passes requests below the path of the administration to that, and all others
+// to the API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, ok := api.Below(s.settings.Current(), r.URL.Path); ok || !s.administers(r) {
 		s.api.ServeHTTP(w, r)

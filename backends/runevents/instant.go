@@ -67,7 +67,11 @@ func zone(text []byte) (int64, bool) {
 	}
 	minutes := 60 * (10*int64(text[1]-'0') + int64(text[2]-'0'))
 	if len(text) == 5 {
-		minutes += 10*int64(text[3]-'0') + int64(text[4]-'0')
+		after := 10*int64(text[3]-'0') + int64(text[4]-'0')
+		if after > 59 {
+			return 0, false
+		}
+		minutes += after
 	}
 	if minutes >= 24*60 {
 		return 0, false

@@ -24,8 +24,9 @@ func openAPI(prefix string) ([]byte, error) {
 	}
 	return rest.Document{
 		Title: "Run events", Version: "4", Server: prefix, Components: components, Security: "bearerToken", PlainErrors: true,
-		Description: "Keeps the reports of configuration agents' runs and answers queries about their events. A client is let in by a bearer token, by its " +
-			"certificate, or by where it is, as the server is configured; reading and submitting are rights apart.",
+		Description: "Stores the reports of configuration agents and answers queries about their events. As the server is " +
+			"configured, a client is identified by a bearer token, a certificate or its network address. The right to " +
+			"read and the right to submit are separate.",
 	}.OpenAPI(table)
 }
 

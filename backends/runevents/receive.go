@@ -116,7 +116,8 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	return body, zipped, func() { s.room.work.Release(work); free() }, nil
 }
 
-// unzip decompresses a body completely, so that its checksum is verified, into text or memory of the share.
+// unzip decompresses zipped to its end, so that the checksum is verified, into text if that is large enough, and else
+// into memory that it takes from held.
 func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
 	reader := unzippers.Get().(*gzip.Reader)
 	defer unzippers.Put(reader)

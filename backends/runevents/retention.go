@@ -225,8 +225,9 @@ func (s *Service) purgeDetails(ctx context.Context, cutoff int64, p *Purged) err
 	return s.delete(ctx, &details, `DELETE FROM run_report_details WHERE (at, report) IN (SELECT at, report FROM run_report_details WHERE at < ? ORDER BY at LIMIT ?)`, cutoff)
 }
 
-// purgeEnvironments deletes environments that no report refers to. Writers lock the environments that they are
-// about to use; the second statement sees what was committed before the first one got its locks.
+// purgeEnvironments deletes at most purgeRows environments that no report refers to. The first statement locks them,
+// and waits for writers that have locked them; the second one checks again, because such a writer may have added a
+// report.
 func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
 	var n int64

@@ -36,7 +36,7 @@ func (e Edits) Part(dst, src []byte, from, to int) []byte {
 	return append(dst, src[from:to]...)
 }
 
-// Sort sorts replacements that were added in another order.
+// Sort orders the replacements by their offset. Only callers that did not add them in that order need it.
 func (e Edits) Sort() {
 	slices.SortFunc(e, func(a, b Edit) int { return cmp.Compare(a.From, b.From) })
 }

@@ -51,10 +51,10 @@ func isHost(name string) bool {
 	return true
 }
 
-// Key returns the form in which addresses are compared everywhere: addresses that differ only by case, by surrounding
-// space or by the composition of letters have the same key. typed may be any text, such as the name with which somebody
-// signs in. The capital İ keeps its dot (Unicode, SpecialCasing), because an i without it would make the address equal
-// to that of somebody else.
+// Key returns the form in which addresses are compared everywhere. Addresses that differ only in case, surrounding
+// space or the composition of letters have the same key. The argument may be any text, such as the name with which a
+// user signs in. The capital letter İ becomes an i with a combining dot, as in SpecialCasing of Unicode; a plain i
+// would make the address equal to that of another user.
 func Key(typed string) string {
 	return text.Storable(strings.ToLower(strings.ReplaceAll(text.Normal(typed), "İ", "i\u0307")))
 }

@@ -40,8 +40,8 @@ func (c *Call) ShowAgain() { c.outdated = true }
 // outdated.
 func (c *Call) Previews() bool { return c.outdated || c.Form.Flag("preview") }
 
-// ReadKept reads the fields of a form with files into Form, up to the first file, when its sender is not signed in, and
-// marks the form as outdated. It does nothing for a form that was read before.
+// ReadKept reads the fields of a form with files into Form, up to the first file, and marks the form as outdated. It
+// is called when the sender is not signed in. It does nothing if the form was read before.
 func (c *Call) ReadKept() error {
 	if !c.Uploads() {
 		return nil

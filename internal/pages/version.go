@@ -26,7 +26,8 @@ func (c *Call) Match() rest.Match {
 	return func(tag string) bool { return tag == version }
 }
 
-// Changed reports whether err refuses a change because of another version, and returns a refusal worded for people.
+// Changed reports whether err refuses a change because the record has another version than the one that was edited,
+// and returns a refusal worded for people.
 func Changed(err error) (refusal error, is bool) {
 	e, ok := apierror.From(err)
 	if !ok || e.Status != http.StatusPreconditionFailed {

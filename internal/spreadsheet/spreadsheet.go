@@ -37,8 +37,8 @@ func (w *Writer) Flush() error {
 	return w.csv.Error()
 }
 
-// Safe returns a cell that no program takes for a formula: one that begins with =, +, -, @, a tab or a carriage return
-// gets an apostrophe in front, unless it is a negative number.
+// Safe returns the cell in a form that no spreadsheet program takes for a formula. It puts an apostrophe before a
+// cell that begins with =, +, -, @, a tab or a carriage return, unless the cell is a negative number.
 func Safe(cell string) string {
 	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return cell

@@ -80,7 +80,7 @@ func (h *health) writes() error {
 	return nil
 }
 
-// unwritable records that writes fail, until written is called. It logs at most one failure per minute.
+// unwritable records that writes fail, until the method written is called. It logs at most one failure per minute.
 func (h *health) unwritable(err error) {
 	failure := unavailable(err)
 	if h.failing.Swap(&failure) != nil {

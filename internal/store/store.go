@@ -150,10 +150,9 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	return db.settleError(ctx, fn(Conn{ctx: ctx, db: db, q: db.engine.readers()}))
 }
 
-// ReadBriefly works like Read for a few statements each of which finds a small number of rows by an index. On SQLite
-// all of them run on one connection, so fn must not call Read again, and once the connection is taken the end of ctx
-// does not interrupt them: watching ctx takes two goroutines per statement, which costs more than most such statements
-// do.
+// ReadBriefly works like Read, for a few statements that each find a small number of rows by an index. On SQLite all
+// of them share one connection, so fn must not call Read, and the end of ctx does not interrupt a statement. Watching
+// ctx would need two goroutines per statement, which cost more than most of these statements.
 func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 	return db.Read(ctx, func(c Conn) error {
 		pool := db.engine.brief()

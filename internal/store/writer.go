@@ -316,8 +316,8 @@ func (w *writer) lead(c *change) (ok bool) {
 	return failed == nil
 }
 
-// standing returns an error when a change has ended the transaction without reporting it, so that the next change would
-// not run within it. It relies on BEGIN failing inside a transaction.
+// standing checks that the transaction is still open, and returns an error if a change has ended it silently: the
+// next change would then run outside of it. The check executes BEGIN, which must fail inside a transaction.
 func (w *writer) standing() error {
 	err := w.do("BEGIN")
 	switch {

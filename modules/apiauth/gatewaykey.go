@@ -164,8 +164,9 @@ func Identity(r *http.Request) (*keychain.Identity, bool) {
 	return identity, ok
 }
 
-// hide moves a key from X-Api-Key to Authorization, which Caddy treats as secret, so that handlers that log or pass on
-// headers need to know only one of them. Access logs use an earlier copy; see warnOfShownKeys.
+// hide moves a key from X-Api-Key to Authorization, which Caddy treats as secret, so that handlers that log or
+// forward headers need to protect only that one. If Authorization already has a value, the key in X-Api-Key is
+// dropped. Access logs use a copy of the headers that was made earlier; see warnOfShownKeys.
 func hide(h http.Header) {
 	values := h["X-Api-Key"]
 	if len(values) == 0 {

@@ -84,7 +84,7 @@ type vector[T any] struct {
 	labels int
 }
 
-// of returns the metric with the given label values, separated by spaces.
+// of returns the metric for the values of its labels, which are separated by spaces.
 func (v *vector[T]) of(label string) (T, error) {
 	switch v.labels {
 	case 0:

@@ -85,8 +85,8 @@ func (w *worker) mails() bool {
 	return c != nil && c.mail.URL != ""
 }
 
-// chosen returns a claim of the newest configuration that has started, all of whose handlers have joined by then. If
-// there are several it prefers one with mail.
+// chosen returns a claim of the newest configuration that has started; all handlers of a configuration have joined
+// before it starts. If the configuration has several claims it prefers one that can send mail.
 func (w *worker) chosen() *claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()

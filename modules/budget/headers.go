@@ -40,8 +40,8 @@ const (
 	asTime                      // 2026-01-02T15:04:05Z
 )
 
-// append appends the time until the reset. It is a method of resetForm rather than a function value in row, because
-// then the buffer would escape to the heap.
+// append appends the time until the reset to b. It is a method of resetForm, since a function value in row would make
+// the buffer escape to the heap.
 func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) []byte {
 	switch f {
 	case asDuration:
@@ -95,8 +95,8 @@ func newHeaderWriter(name string, window time.Duration) headerWriter {
 	}
 }
 
-// write sets the headers of an admitted request. Headers that describe a single budget keep the values of an outer
-// budget that has less remaining.
+// write sets the headers of an admitted request. Those that describe only one budget stay as an outer budget has set
+// them if that one has less remaining.
 func (hw *headerWriter) write(header http.Header, row *row, res counters.Result, cost int64) {
 	stricter := true
 	if previous := header[row.remaining]; len(previous) == 1 {

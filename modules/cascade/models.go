@@ -72,9 +72,10 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named returns what GET /v1/models/{id} shows: the model or tier to which a request for the name id would go. It is
-// more lenient than list, since clients look up a name before they use it and most names of tiers are not listed. It
-// returns false if no model has the name and there is no default tier, or if the key may not use it.
+// named returns what GET /v1/models/{id} shows: the model or tier that would serve a request for that name. It
+// accepts more names than list, because clients look up a name before they use it and most names of tiers are not
+// listed. It returns false if the name is an entry that the key may not use, or if neither a model nor a tier has the
+// name and there is no default tier.
 func (o *offer) named(id string) (modellist.Model, bool) {
 	target := o.routing.Resolve(id)
 	if tier, known := cascade.PseudoTier(target); known {

@@ -90,7 +90,7 @@ func (f *Flags) Run(
 	}
 }
 
-// Note prints a message for people, apart from the answer.
+// Note prints a message for people to standard error, so that it does not mix with the answer of the command.
 func (s *Session) Note(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Notes, format+"\n", args...)
 }

@@ -52,8 +52,8 @@ func validate(cmd *cobra.Command, args []string) error {
 	})(cmd, args)
 }
 
-// withoutTrace redirects to the folder elsewhere what loading a configuration would write. A storage module other than
-// file_system is left alone.
+// withoutTrace changes a configuration so that loading it writes files only to the given folder. It does not change
+// storage modules other than file_system.
 func withoutTrace(config *caddy.Config, elsewhere string) error {
 	if config == nil {
 		return nil

@@ -216,9 +216,9 @@ func (a *App) checkKeyrings(ctx context.Context) error {
 // sealed its content.
 const missingKeyWait = time.Minute
 
-// openKeyring opens the keyring. It does not make a key if a database has secrets that another key has sealed, since
-// the file of that key was lost or is looked for in the wrong folder. A database that is down is not checked here; see
-// checkKeyrings.
+// openKeyring opens the keyring, and creates its key file if there is none. It returns an error instead if the file
+// is missing and a database has secrets that another key has sealed: the file is lost, or the configured folder is
+// wrong. Databases that are unavailable are skipped here; checkKeyrings checks them later.
 func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 	file := a.missingKey()
 	if file == "" {

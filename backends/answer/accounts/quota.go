@@ -211,8 +211,8 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	return instant(from), instant(to), nil
 }
 
-// reap releases the reservations of an account whose lease has ended, as after a crash. Account 0 means all
-// accounts.
+// reap releases the reservations of an account whose lease has ended, which happens after a crash. If account is 0 it
+// releases those of all accounts.
 func reap(c kernel.Conn, account int64, now time.Time) error {
 	type ended struct {
 		answer         string

@@ -250,8 +250,8 @@ func rows(n, width int) string {
 	return strings.TrimSuffix(strings.Repeat(one, n), ", ")
 }
 
-// inRows inserts n rows, rowsAtOnce with one statement and the rest one by one. args returns the values of
-// row i.
+// inRows inserts n rows of width columns: rowsAtOnce in each statement, and the rest one by one. A statement consists
+// of statement, the placeholders of its rows, and after. args returns the values of row i.
 func inRows(c kernel.Conn, statement, after string, n, width int, args func(i int) []any) error {
 	for from := 0; from < n; {
 		size := rowsAtOnce

@@ -27,9 +27,9 @@ func stacked(lines []string) bool {
 	return lone >= minStacked && lone > 4*joined
 }
 
-// fromStack converts cells on a line each to Markdown. A name begins a row, and the figures after it are its
-// cells. A row that does not have as many figures as the header has columns becomes text, because nobody
-// knows which of them are missing.
+// fromStack converts a table that has one cell on each line to a Markdown table. A line with a name begins a row, and
+// the figures on the lines after it are its other cells. A row with another number of figures than the header has
+// columns is written as text, because it is not known which cells are missing.
 func fromStack(lines []string) string {
 	s := stack{}
 	for _, line := range lines {

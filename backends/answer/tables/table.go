@@ -255,8 +255,9 @@ var (
 	change  = regexp.MustCompile(`(?i)\b(?:change|variance|variation|increase|decrease|growth|vs\.?|versus|over)\b|[%$] ?chg|yr\.-to-yr`)
 )
 
-// spread copies a header to all columns that it stands above. Such a cell stands in the first of them or in
-// their middle.
+// spread copies each header into the empty cells to its right, up to the next header, and the first one also into the
+// empty cells to its left, but not into column 0. It returns row unchanged if no cell is empty, or if it is the last
+// row of headers and has several of them.
 func spread(row []string, last bool) []string {
 	var at []int
 	for i := 1; i < len(row); i++ {

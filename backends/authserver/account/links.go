@@ -57,7 +57,8 @@ var (
 	linksFrom = limit("link from", 20)
 )
 
-// errMany returns the refusal of a request for a mail, with status 429.
+// errMany returns the error with status 429 for a user who has asked for too many mails. wait is the time until the
+// next one is sent.
 func errMany(wait time.Duration) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "too_many_mails", RetryAfter: wait,

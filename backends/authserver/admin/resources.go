@@ -35,7 +35,7 @@ func (a *API) resourceRoutes() []route {
 	}, a.policyRoutes()...))
 }
 
-// policyRoutes returns the routes of the lists in the policies of resources.
+// policyRoutes returns the routes that read and change the lists in the policy of a resource.
 func (a *API) policyRoutes() []route {
 	table := make([]route, 0, 3*len(policies))
 	for _, p := range policies {

@@ -138,7 +138,8 @@ func (a *API) mode(c *call) (any, error) {
 	return tagged(c, map[string]string{"mode": mode}, modeTag(mode)), nil
 }
 
-// setMode sets how clients may register. An empty mode restores that of the configuration.
+// setMode sets how clients may register, and returns the mode that is then in force. An empty mode restores that of
+// the configuration; a request without a mode changes nothing.
 func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`

@@ -202,7 +202,8 @@ func (l *loader) rule(k *Key) {
 	}
 }
 
-// normalize moves the values of former names, and sets values that follow from other keys.
+// normalize copies the values of keys that were renamed to their current names. It then sets the values that are
+// derived from other keys.
 func (l *loader) normalize() {
 	if o := &l.OIDC; o.ClientSecretRef.Name == "" {
 		o.ClientSecretRef = o.ClientSecretEnv

@@ -56,12 +56,13 @@ const (
 	maxWord      = 255
 )
 
-// upstreams reads the list upstreams.
+// upstreams reads the list of upstream identity providers and checks that no slug, issuer or domain is used twice.
+// The issuer of the section oidc counts as used if that section is enabled.
 func (l *loader) upstreams() {
 	seen := make(map[string]string)
 	once := func(kind, value, slug string) error {
 		if other, ok := seen[kind+" "+value]; ok {
-			return fmt.Errorf("%s: %q is that of %s already", kind, value, other)
+			return fmt.Errorf("%s: %q is already used by %s", kind, value, other)
 		}
 		seen[kind+" "+value] = slug
 		return nil

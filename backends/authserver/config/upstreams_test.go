@@ -97,12 +97,12 @@ func TestUpstreamFaults(t *testing.T) {
 		"[{slug: a, issuer: 'https://b@a.example', client_id: x}]": "is not an https URL",
 		"[{slug: a, issuer: 'https://a.example'}]":                 "client_id: required",
 		"[{" + good + "}, {slug: a, issuer: 'https://b.example'," +
-			" client_id: x}]": `upstreams[1]: slug: "a" is that of a already`,
+			" client_id: x}]": `upstreams[1]: slug: "a" is already used by a`,
 		"[{" + good + "}, {slug: b, issuer: 'https://a.example'," +
-			" client_id: x}]": `issuer: "https://a.example" is that of a already`,
+			" client_id: x}]": `issuer: "https://a.example" is already used by a`,
 		"[{" + good + ", domains: [Example.com]}]": "domains: ",
 		"[{" + good + ", domains: [example.com," +
-			" example.com]}]": `domains: "example.com" is that of a already`,
+			" example.com]}]": `domains: "example.com" is already used by a`,
 		"[{" + good + ", scopes: [email]}]": "scopes: must hold openid",
 		"[{" + good + ", parameters: {state: x}}]": "parameters: state is one of the" +
 			" flow itself",
@@ -114,7 +114,7 @@ func TestUpstreamFaults(t *testing.T) {
 		"[{" + good + ", groups: {ops: ['']}}]":                                       `groups: "ops" must have`,
 		"[{" + good + ", display_name: " + strings.Repeat("x", 300) + "}]":            "display_name: ",
 		"[{" + good + ", claims: {name: \"a\\nb\"}}]":                                 "claims: ",
-		"[" + strings.Repeat("{"+good+"},", 51) + "]":                                 `slug: "a" is that of a already`,
+		"[" + strings.Repeat("{"+good+"},", 51) + "]":                                 `slug: "a" is already used by a`,
 	} {
 		_, err := Parse(withUpstreams(list), upstreamsEnvironment)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "not-a-guess") {
@@ -132,7 +132,7 @@ func TestUpstreamFaults(t *testing.T) {
 	oidc := "\noidc: {enabled: true, issuer: 'https://a.example', client_id: x, redirect_uri:" +
 		" 'https://auth.example/oidc/callback'}"
 	if _, err := Parse(append(withUpstreams("[{"+good+"}]"), oidc...), upstreamsEnvironment); err == nil ||
-		!strings.Contains(err.Error(), "is that of oidc already") {
+		!strings.Contains(err.Error(), "is already used by oidc") {
 		t.Errorf("error %v", err)
 	}
 }

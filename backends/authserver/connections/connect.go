@@ -274,7 +274,9 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 // errorCode matches the error codes that may be passed on to the return URL.
 var errorCode = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// take ends the flow that a state belongs to. A state can be used once, by the user who started the flow.
+// take removes the pending flow that a state belongs to, and returns it with the random part of the state. A state is
+// accepted once, and only from the user who started the flow: for another user the flow stays, and the error has
+// status 403. A flow that has expired is removed and refused.
 func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *pending, random string, err error) {
 	random, signature, ok := strings.Cut(e.State, ".")
 	if !ok || len(e.State) > 256 {
@@ -307,7 +309,7 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 		return nil, "", err
 	case foreign:
 		return nil, "", apierror.New(http.StatusForbidden, kernel.AccessDenied,
-			"This connection was begun by somebody else. Sign in as they, or begin again.")
+			"This connection was begun by another user. Sign in as that user, or begin again.")
 	case x.Micros() >= w.until:
 		return nil, "", errState
 	}

@@ -77,7 +77,8 @@ func New(s *kernel.Server, o Options) *Documents {
 	}
 }
 
-// IsURL reports whether a client_id is the URL of a document. The ids that this server makes never are.
+// IsURL reports whether a client_id is the URL of a client's metadata document. The ids that this server generates
+// are never URLs.
 func IsURL(id string) bool {
 	return strings.HasPrefix(id, "https://") || strings.HasPrefix(id, "http://")
 }

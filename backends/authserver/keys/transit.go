@@ -120,7 +120,8 @@ var errPaused = fmt.Errorf("%w: it has failed to sign a moment ago", transit.Err
 // errForged is the error for a signature that does not verify, which is not passed on.
 var errForged = fmt.Errorf("%w: what it has signed is not signed by the key", transit.ErrUnavailable)
 
-// sign lets the key management server sign a digest with a version of the key, and verifies the signature.
+// sign asks the key management server to sign a digest with a version of the key, and verifies the signature. It
+// counts failures in a row, and returns errPaused without a request while requests are paused because of them.
 func (t *Transit) sign(
 	ctx context.Context, v transit.Version, verify func(sum, signature []byte) bool, digest []byte,
 ) ([]byte, error) {

@@ -58,7 +58,8 @@ type connection struct {
 	ExpiresAt   *string  `json:"expires_at"` // of the access token, which is renewed; null if unknown
 }
 
-// program runs a handler for scripts, whose errors are answered as JSON. It answers 401 if nobody is signed in.
+// program runs a handler for requests of scripts, and answers its errors as JSON. It answers 401 if nobody is signed
+// in.
 func (c *call) program(serve func() error) error {
 	if c.session == nil {
 		c.W.Header().Set("WWW-Authenticate", "Cookie")

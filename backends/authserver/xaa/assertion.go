@@ -331,8 +331,9 @@ func (p *Policy) covers(targets []*resources.Resource) bool {
 	})
 }
 
-// scope returns the scope of the new token: what the resources declare, reduced to what the client, the policies, the
-// request and the assertion allow.
+// scope returns the scope of the new token. It begins with the scopes of the target resources, or with all scopes of
+// the catalogue if there are no targets, and keeps what the client, the policies, the request and the assertion all
+// allow, each scope once.
 func (x *XAA) scope(
 	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string,
 ) (scope []string, err error) {

@@ -187,9 +187,9 @@ func (s *Service) RevokeOwnToken(ctx context.Context, a *rights.Actor, id int64)
 	return s.RevokeToken(ctx, lookup)
 }
 
-// Profile returns a member in the form that others may see. The post count has only posts that the actor could read.
-// The error is NotFound for members who were deleted or never let in, and for other members if the actor may not see
-// profiles.
+// Profile returns the public profile of a member. Its number of posts counts only those that the actor may read. It
+// returns a NotFound error if the account was deleted or never activated, and, except for the actor's own profile, if
+// the actor may not view profiles.
 func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (*rights.User, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (u *rights.User, err error) {
 		if u, err = rights.LoadUser(c, id); err != nil {

@@ -16,9 +16,9 @@ const (
 	KindAnswer   = "answer"
 )
 
-// Tell notifies the author of a post of what the actor did with it, unless that is the author, or a member whom the
-// author ignores, or the author wants no such notifications. The notification takes the place of an unread one of the
-// same kind about the post.
+// Tell notifies the author of a post about what the actor has done to it. It does nothing if the actor is the author,
+// if the author ignores the actor, or if the author has switched off notifications of this kind. The new notification
+// replaces an unread one of the same kind about the same post.
 func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
 	var wanted bool
 	err := c.Row("SELECT EXISTS (SELECT 1 FROM board_users s WHERE s.id = ? AND s.id <> ? AND s.state <> 'deleted'"+

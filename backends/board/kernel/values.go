@@ -78,7 +78,7 @@ func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // Marks returns n placeholders for a SQL statement, separated by commas. n must be at least 1.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// Tag returns the entity tag of a representation that clients see. It depends on the JSON of view.
+// Tag returns the HTTP entity tag (ETag) of a response, which it computes from the JSON of view.
 func Tag(view any) string {
 	text, err := json.Marshal(view)
 	if err != nil {

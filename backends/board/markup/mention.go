@@ -115,8 +115,8 @@ func Mentioned(stored string) (ids []int64) {
 	return ids
 }
 
-// eachText replaces each text of sanitised HTML that is neither in a link nor in code. change gets a text with its
-// entities and returns what takes its place.
+// eachText replaces each text with an @ in sanitised HTML, except in links and code. It passes the text, with its
+// character entities still encoded, to change, and writes what change returns.
 func eachText(rendered string, change func(raw string) string) string {
 	if !strings.Contains(rendered, "@") {
 		return rendered

@@ -87,9 +87,9 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 	})
 }
 
-// mayEnclose returns an error unless the author could still write the new post at the time when its files are
-// stored, since a repeated request may come much later. It does not ask for the right to edit, which the author
-// need not have.
+// mayEnclose returns an error unless the actor may still write the new post when its files are stored. It checks this
+// again because a client may repeat its request long after the post was created. It does not need the right to edit
+// posts, which the author may lack.
 func (s *Service) mayEnclose(c store.Conn, a *rights.Actor, thread, post int64) error {
 	at, err := placeOf(c, a, thread, post, c.Lock())
 	if err != nil {

@@ -183,8 +183,8 @@ func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at
 	return at, err
 }
 
-// mayAttach returns a post whose files the actor may change. Files are part of a post, so whoever may edit it may
-// change them, given the right to upload.
+// mayAttach reads a post and returns an error unless the actor may change its files, which takes the right to edit
+// the post and the right to upload files.
 func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
 	at, err := placeOf(c, a, thread, post, lock)
 	if err != nil {

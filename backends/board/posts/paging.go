@@ -47,8 +47,8 @@ func lastNumber(shows string) content.Listing {
 	}
 }
 
-// pagesOf returns how many pages of a size the actor sees of a thread. Posts after the last one that it sees do not
-// count, as their number would reveal them.
+// pagesOf returns the number of pages of a thread that the actor can see, with size posts on each page. It ignores
+// the posts after the last one that the actor sees, because their number would reveal that hidden posts exist.
 func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (pages int64, err error) {
 	if t.Next-1 <= size {
 		return 1, nil

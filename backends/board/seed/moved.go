@@ -171,7 +171,8 @@ func (l *movedLoader) load() error {
 	return loadMoved(l, indexes, l.conversation)
 }
 
-// loadMoved adds the elements of a list in batches, those that earlier runs have not added.
+// loadMoved adds the elements of a list that earlier runs have not added. It adds them in batches, each in a
+// transaction that also records how far the list has been added.
 func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *T) error) error {
 	name := l.seeder.name
 	for begin := l.done[name]; begin < len(list); begin += seedBatch {

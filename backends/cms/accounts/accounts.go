@@ -293,9 +293,9 @@ func (a *Accounts) Delete(ctx context.Context, actor *kernel.User, id int64) err
 // ErrLogin refuses a login. It does not tell whether the name or the password is wrong.
 var ErrLogin = apierror.New(http.StatusUnauthorized, "login_failed", "Login not successful")
 
-// Login returns the user with that name and password, and the user's epoch. It does the same work whether or not
-// there is an active user with that name, and returns ErrLogin otherwise. It hashes the password again if its hash
-// is outdated.
+// Login returns the active user with a name and a password, and the user's epoch. It returns ErrLogin if there is no
+// such user or the password is wrong. The work is the same in each case, so that the time it takes does not show
+// whether a user exists. It hashes the password again if the stored hash is outdated.
 func (a *Accounts) Login(ctx context.Context, name, typed string) (*kernel.User, int64, error) {
 	var id, epoch int64
 	var stored, status string

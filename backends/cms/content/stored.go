@@ -93,7 +93,8 @@ func (f *Field) fits(value any) bool {
 	return f.Type == TypeJSON
 }
 
-// lists reports whether a stored value can be an element of the list that belongs to a field.
+// lists reports whether value has the stored form of an element of f, whose type is that of a list. It returns false
+// for other types.
 func (f *Field) lists(value any) bool {
 	is := false
 	switch f.Type {

@@ -430,7 +430,8 @@ var levels = [...]func(*zap.Logger, string, ...zap.Field){
 // maxLine limits the length of a script's line in the log, in bytes.
 const maxLine = 8 << 10
 
-// Log writes a line of the script to the log. It ignores lines beyond maxLines.
+// Log writes a line that the script has printed to the log, with a level. After maxLines lines it ignores further
+// ones.
 func (h *host) Log(level byte, text string) {
 	if h.lines++; h.lines > maxLines || int(level) >= len(levels) {
 		return

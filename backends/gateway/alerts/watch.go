@@ -226,8 +226,9 @@ func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
 	})
 }
 
-// finish closes an episode and raises the alert that ends it, in one transaction. It does nothing if another node has
-// closed the episode or has recorded that it continues. If the rule has been switched off, no alert is raised.
+// finish closes an episode and raises the alert for its end, in one transaction. It does nothing if another node has
+// closed the episode or has noted that it goes on, and raises no alert if the rule was switched off. made reports
+// whether an alert was raised.
 func (s *Service) finish(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
 ) (made bool, err error) {

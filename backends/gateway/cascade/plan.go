@@ -322,7 +322,7 @@ const (
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 
-// lacks names what a candidate is missing to carry the request. It returns an empty string if nothing is missing.
+// lacks returns the name of the first feature of the request that a candidate lacks, or "" if it lacks none.
 func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {

@@ -81,7 +81,8 @@ func (r *Results) add(_ int, line []byte) error {
 	return nil
 }
 
-// Charge returns the rows of the usage log, one for each model. There is one without tokens if nothing was used.
+// Charge returns the records for the usage log, one for each model. If no model was used, it returns a single record
+// without tokens.
 func (r *Results) Charge() []spending.Record {
 	var rows []spending.Record
 	for _, name := range slices.Sorted(maps.Keys(r.rows)) {

@@ -314,8 +314,9 @@ func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Ti
 	return sums, err
 }
 
-// sumSpending returns the sums of a purse and the number of the last record of this process that is in them. Both come
-// from one statement, so that they fit together. The sum of InTotal is valid only if total is set.
+// sumSpending returns the spending of a purse in each window, and the number of the last record of this process that
+// the sums include. It reads both in one statement, so that they are consistent. The sum for InTotal is valid only if
+// total is true.
 func (s *Ledger) sumSpending(
 	ctx context.Context, from Purse, total bool, now time.Time,
 ) (through int64, sums WindowSums, err error) {

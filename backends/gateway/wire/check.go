@@ -47,7 +47,7 @@ func TooManyFields() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", MaxFields)
 }
 
-// GivenTwice returns the 400 for a member that the request has twice.
+// GivenTwice returns the error with status 400 for a request in which a JSON object has the same member twice.
 func GivenTwice(key []byte) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 }

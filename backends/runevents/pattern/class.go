@@ -244,7 +244,8 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 	return chars(from, to), nil
 }
 
-// chars returns the members of a range, without the numbers at its ends that are not characters.
+// chars returns the range from a character to another one as it is written in a bracket expression. It leaves out
+// surrogates and too large code points at the ends, and returns "" if nothing is left.
 func chars(from, to rune) string {
 	const firstSurrogate, lastSurrogate = 0xd800, 0xdfff
 	if from >= firstSurrogate && from <= lastSurrogate {

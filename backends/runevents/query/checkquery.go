@@ -268,7 +268,8 @@ func (q *query) orderBy(name string, desc bool) error {
 	return nil
 }
 
-// subquery checks ["subquery", entity, q], which uses the implicit relation between two entities.
+// subquery checks ["subquery", entity, q] and converts it to an "in" expression on the fields by which the two
+// entities are related. If q is missing, null or an empty list, there is no condition on the other entity.
 func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value) (expr, error) {
 	if len(args) == 0 || len(args) > 2 || !args[0].IsText() {
 		return nil, c.malformed(clause, "'subquery' takes an entity and a query")

@@ -282,7 +282,8 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns a function that writes a test of a text. The negated test includes null.
+// regexp returns a function that returns the SQL condition that a text, given as SQL, matches p. If negated is true
+// the condition is that the text does not match or is null.
 func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.Source) + "::text"

@@ -102,7 +102,8 @@ func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-// activeResources adds up the resources from the metrics of the latest reports, because there are no catalogs.
+// activeResources returns the number of resources of all active nodes. There are no catalogs, so it adds up the
+// numbers in the metrics of each node's latest report.
 func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT d.metrics FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report "+
 		"JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE "+activeOnes)

@@ -104,7 +104,7 @@ func (c *Collector) Spans() []*tracesv1.Span {
 	return all
 }
 
-// Metrics returns the metrics that were received by name, the last one for each.
+// Metrics returns the last value of each metric that was received, by the name of the metric.
 func (c *Collector) Metrics() map[string]*metricsv1.Metric {
 	c.mu.Lock()
 	defer c.mu.Unlock()

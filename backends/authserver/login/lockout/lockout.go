@@ -128,8 +128,8 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	return 0, locks
 }
 
-// spray counts an identity for an address, unless the current window of the address already includes it. It reports
-// whether that locks the address.
+// spray adds an identity to those that were tried from an address in the current window, unless it was added before.
+// It reports whether the address is now locked because too many were tried.
 func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks bool) {
 	if l.o.Spray == 0 {
 		return false

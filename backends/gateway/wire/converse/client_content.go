@@ -135,7 +135,8 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	return append(hub.AppendText(nil, context, ""), file), nil
 }
 
-// writtenDocument adds the text of a document that is given as text, and reports whether it is.
+// writtenDocument adds the text of a document to joined if its source is text. It returns false if the document has
+// another kind of source.
 func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
 	var source fields.Object
 	if err := source.Open(o.Get("source")); err != nil {

@@ -34,7 +34,7 @@ func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	return url
 }
 
-// Param returns the gjson path at which a request has a parameter of chat completions.
+// Param translates the name of a parameter of chat completions to its gjson path in a Converse request.
 func (Format) Param(name string) string {
 	switch name {
 	case "max_tokens", "max_completion_tokens":
