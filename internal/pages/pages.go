@@ -111,6 +111,9 @@ func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Pag
 			Method: p.Method, Path: p.Path, Admit: admit, Serve: func(c C) error { return p.Serve(part(c)) },
 			Public: p.Public, NoToken: p.NoToken, Secret: p.Secret, Upload: p.Upload, Keeps: p.Keeps,
 		}
+		if p.Else != nil {
+			pages[i].Else = func(c C) error { return p.Else(part(c)) }
+		}
 	}
 	return pages
 }

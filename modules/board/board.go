@@ -184,7 +184,7 @@ func (h *Handler) Validate() error {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
 		}
-		if u.Path != path.Clean(u.Path) && u.Path != "" || u.EscapedPath() != u.Path {
+		if !h.NoPages && u.Path != "" && (u.Path != path.Clean(u.Path) || u.EscapedPath() != u.Path) {
 			return fmt.Errorf("base_url %q: the path must be plain, such as /forum", h.BaseURL)
 		}
 	}

@@ -25,7 +25,8 @@ func AddressIn(ctx context.Context) string {
 // they have changed it in another way or not at all.
 func StrippedPath(r *http.Request) string {
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && original.URL != nil {
-		if path, ok := strings.CutSuffix(original.URL.Path, r.URL.Path); ok {
+		path, ok := strings.CutSuffix(original.URL.Path, r.URL.Path)
+		if ok && !strings.HasPrefix(path, "//") { // in a link that would be another host
 			return strings.TrimSuffix(path, "/")
 		}
 	}

@@ -44,6 +44,7 @@ func TestStrippedPath(t *testing.T) {
 	for name, c := range map[string]struct{ original, path, want string }{
 		"handle_path":    {"/forum/threads/1", "/threads/1", "/forum"},
 		"its root":       {"/forum/", "/", "/forum"},
+		"two slashes":    {"//evil.example/threads/1", "/threads/1", ""},
 		"nothing":        {"/threads/1", "/threads/1", ""},
 		"another change": {"/a/b", "/index.html", ""},
 	} {

@@ -129,6 +129,12 @@ func (b *discourse) user(r *sqldump.Row) error {
 	if till := stamp(r, "suspended_till"); !till.IsZero() {
 		b.ban(m.ID, till.Unix())
 	}
+	if till := stamp(r, "silenced_till"); till.After(time.Now()) {
+		b.changed(&seed.MovedError{
+			Kind: content.MovedMember, ID: m.ID, Name: m.Name,
+			Err: errors.New("the member was silenced until " + till.Format(time.DateOnly) + ", and may write here"),
+		})
+	}
 	b.member(m, false, "")
 	if id := r.Int("uploaded_avatar_id"); id != 0 {
 		b.pictures[m.ID] = id

@@ -227,7 +227,7 @@ func (b *flarum) postRow(r *sqldump.Row) error {
 
 func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
-		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), At: stamp(r, "created_at"),
+		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("number"), At: stamp(r, "created_at"),
 		Visibility: rights.VisibilityNames[flarumVisibility(r)],
 	}
 	p.Guest, p.Likes = guestName(b.names[p.MovedAuthor]), b.likes[p.Moved]

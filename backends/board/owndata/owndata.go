@@ -22,7 +22,7 @@ type Service struct{ *kernel.Server }
 func New(board *kernel.Server) *Service { return &Service{board} }
 
 // Post is a post of the member, also one that is held or deleted. The title of its thread is empty if the member does
-// not see the forum any more.
+// not see the thread any more.
 type Post struct {
 	ID       int64         `json:"id"`
 	ThreadID int64         `json:"threadId"`
@@ -87,39 +87,58 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	if err != nil {
 		return err
 	}
-	out := &object{ctx: ctx, service: s, user: a.ID(), w: w}
+	out := &object{ctx: ctx, service: s, w: w}
 	out.raw(`{"member":`)
 	out.value(own)
-	list(out, "posts", "SELECT p.id, p.thread_id, t.title, p.forum_id, p.created_at, x.visibility, x.message"+
-		" FROM board_post_ids p JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
-		" JOIN board_threads t ON t.id = p.thread_id WHERE p.author_id = ? AND p.id > ? ORDER BY p.id LIMIT ?",
-		func(r store.Row) (p Post, err error) {
-			var forum, visibility int64
-			err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &forum, &p.At, &visibility, &p.Message)
-			if !a.In(forum).Visible {
-				p.Thread = ""
-			}
-			p.State = rights.VisibilityNames[visibility]
-			return p, err
-		}, func(p *Post) int64 { return p.ID })
-	list(out, "messages", "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at, w.message"+
-		" FROM board_conversation_members m JOIN board_conversation_messages w ON w.conversation_id = m.conversation_id"+
-		" JOIN board_conversations v ON v.id = w.conversation_id LEFT JOIN board_users u ON u.id = w.author_id"+
-		" WHERE m.user_id = ? AND w.id > ? ORDER BY w.id LIMIT ?",
-		func(r store.Row) (m Message, err error) {
-			return m, r.Scan(&m.id, &m.ConversationID, &m.Conversation, &m.Author, &m.At, &m.Message)
-		}, func(m *Message) int64 { return m.id })
+	out.list("posts", func(each func(any)) {
+		rows(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
+			" p.created_at, COALESCE(x.visibility, y.visibility), COALESCE(x.message, y.message)"+
+			" FROM board_post_ids p JOIN board_threads t ON t.id = p.thread_id"+
+			" LEFT JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
+			" LEFT JOIN board_posts_archive y ON y.id = p.id WHERE p.author_id = ? AND p.id > ? ORDER BY p.id LIMIT ?",
+			func(r store.Row) (p Post, err error) {
+				var author, thread, forum, visibility int64
+				err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &thread, &forum, &p.At, &visibility, &p.Message)
+				if f := a.In(forum); thread == rights.Gone || !a.Admits(f.Visible, f.Mask, author, author, thread) {
+					p.Thread = ""
+				}
+				p.State = rights.VisibilityNames[visibility]
+				return p, err
+			}, func(p Post) int64 { each(p); return p.ID })
+	})
+	var talks []int64
+	rows(out, a.ID(), "SELECT conversation_id FROM board_conversation_members WHERE user_id = ? AND conversation_id > ?"+
+		" ORDER BY conversation_id LIMIT ?",
+		func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
+		func(id int64) int64 { talks = append(talks, id); return id })
+	out.list("messages", func(each func(any)) {
+		for _, talk := range talks {
+			rows(out, talk, "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at, w.message"+
+				" FROM board_conversation_messages w JOIN board_conversations v ON v.id = w.conversation_id"+
+				" LEFT JOIN board_users u ON u.id = w.author_id WHERE w.conversation_id = ? AND w.id > ?"+
+				" ORDER BY w.id LIMIT ?",
+				func(r store.Row) (m Message, err error) {
+					return m, r.Scan(&m.id, &m.ConversationID, &m.Conversation, &m.Author, &m.At, &m.Message)
+				}, func(m Message) int64 { each(m); return m.id })
+		}
+	})
 	note := func(r store.Row) (n Note, err error) { return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At) }
-	key := func(n *Note) int64 { return n.key }
-	list(out, "bookmarks", "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
-		" ORDER BY id LIMIT ?", note, key)
-	list(out, "reactions", "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
-		" AND post_id > ? ORDER BY post_id LIMIT ?", note, key)
-	list(out, "drafts", "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
-		" AND id > ? ORDER BY id LIMIT ?",
-		func(r store.Row) (d Draft, err error) {
-			return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
-		}, func(d *Draft) int64 { return d.id })
+	notes := func(name, query string) {
+		out.list(name, func(each func(any)) {
+			rows(out, a.ID(), query, note, func(n Note) int64 { each(n); return n.key })
+		})
+	}
+	notes("bookmarks", "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
+		" ORDER BY id LIMIT ?")
+	notes("reactions", "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
+		" AND post_id > ? ORDER BY post_id LIMIT ?")
+	out.list("drafts", func(each func(any)) {
+		rows(out, a.ID(), "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
+			" AND id > ? ORDER BY id LIMIT ?",
+			func(r store.Row) (d Draft, err error) {
+				return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
+			}, func(d Draft) int64 { each(d); return d.id })
+	})
 	out.raw("}\n")
 	return out.err
 }
@@ -128,7 +147,6 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 type object struct {
 	ctx     context.Context
 	service *Service
-	user    int64
 	w       io.Writer
 	err     error
 }
@@ -147,23 +165,31 @@ func (o *object) value(v any) {
 	o.raw(string(text))
 }
 
-// list writes a member with the rows of a query, whose arguments are the user, the key of the last row and the limit.
-func list[T any](o *object, name, query string, scan func(r store.Row) (T, error), key func(*T) int64) {
+// list writes a member that is an array. fill calls each for its elements.
+func (o *object) list(name string, fill func(each func(any))) {
 	o.raw(`,"` + name + `":[`)
 	separator := "\n"
-	for after, more := int64(0), true; more && o.err == nil; {
-		rows, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
-			return store.List(c, scan, query, o.user, after, batch)
-		})
-		if o.err = err; err != nil {
-			return
-		}
-		for i := range rows {
-			o.raw(separator)
-			o.value(rows[i])
-			separator, after = ",\n", key(&rows[i])
-		}
-		more = len(rows) == batch
-	}
+	fill(func(v any) {
+		o.raw(separator)
+		o.value(v)
+		separator = ",\n"
+	})
 	o.raw("]")
+}
+
+// rows calls each for the rows of a query, whose arguments are an id, the key of the last row and the limit. each
+// returns the key of its row.
+func rows[T any](o *object, of int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
+	for after, more := int64(0), true; more && o.err == nil; {
+		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
+			return store.List(c, scan, query, of, after, batch)
+		})
+		if o.err == nil {
+			o.err = err
+		}
+		for _, row := range list {
+			after = each(row)
+		}
+		more = len(list) == batch
+	}
 }

@@ -202,9 +202,17 @@ func (l *movedLoader) leaveFile(m *MovedFile, why error) {
 	l.LeftOut(&MovedError{content.MovedFile, m.ID, m.Name, why})
 }
 
+// openFile opens a file, and nothing else that may have its name.
+func openFile(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, os.ErrNotExist)
+	}
+	return os.Open(path)
+}
+
 // file stores the content of a file. The result is nil if the file is refused. In a dry run nothing is stored.
 func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
-	content, err := os.Open(m.Path)
+	content, err := openFile(m.Path)
 	if err != nil {
 		l.leaveFile(m, errors.New("its content is not in the folder"))
 		return nil, nil //nolint:nilerr // it is reported

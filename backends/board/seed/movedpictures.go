@@ -2,7 +2,6 @@ package seed
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -55,7 +54,7 @@ func (l *movedLoader) pictures() error {
 // nothing is stored.
 func (l *movedLoader) picture(m *MovedMember) (add func(c store.Conn, member int64) (bool, error), err error) {
 	refuse := func(why error) { l.LeftOut(&MovedError{"picture", m.ID, m.Name, why}) }
-	image, err := os.Open(m.Picture)
+	image, err := openFile(m.Picture)
 	if err != nil {
 		refuse(errors.New("it is not in the folder"))
 		return nil, nil //nolint:nilerr // it is reported

@@ -119,6 +119,9 @@ type conversationPage struct {
 
 func (c *call) conversationPage() (*conversationPage, error) {
 	before := c.Query.Number("before")
+	if err := c.Query.Err(); err != nil { // Open marks the conversation as read
+		return nil, err
+	}
 	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
 	return &conversationPage{
 		Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),

@@ -23,6 +23,7 @@ func TestConversationPages(t *testing.T) {
 		p = p.Send(p.Where(), "recipients", "eve", "title", "Only for you", "message", "Hello **eve**").Want(200, "Your message is sent", "<h1>Only for you</h1>", "<strong>eve</strong>")
 		at1 := p.Where()
 
+		eve.Get(at1 + "?before=abc").Want(400) // nothing was read
 		e := eve.Get("/").Want(200, `1<span class="hidden"> unread`)
 		e = e.Get("/conversations").Want(200, "Only for you", "with bob", `<span class="new">new</span>`)
 		e = e.Get(at1).Want(200, "<strong>eve</strong>")

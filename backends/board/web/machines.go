@@ -20,15 +20,23 @@ import (
 
 // This file serves search engines. Both routes are public, so the actor is always the guest.
 
-// longFilesAtOnce limits how many files are written at the same time that many rows are read for, such as sitemaps with
-// up to 50,000 threads.
-const longFilesAtOnce = 2
+const (
+	// longFilesAtOnce limits how many files are written at the same time that many rows are read for, such as sitemaps
+	// with up to 50,000 threads.
+	longFilesAtOnce = 2
+	// longFileTime limits how long each of them takes, so that slow readers do not keep others from theirs.
+	longFileTime = 5 * time.Minute
+)
 
 // longFile runs write, unless longFilesAtOnce files are being written.
 func (c *call) longFile(write func() error) error {
 	select {
 	case c.options.long <- struct{}{}:
 		defer func() { <-c.options.long }()
+		connection := http.NewResponseController(c.W)
+		if connection.SetWriteDeadline(time.Now().Add(longFileTime)) == nil {
+			defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+		}
 		return write()
 	default:
 		return &apierror.Error{
@@ -58,7 +66,7 @@ func (c *call) robots() error {
 	out.WriteString("User-agent: *\n")
 	if c.open() {
 		for _, path := range forRobots {
-			out.WriteString("Disallow: " + path + "\n")
+			out.WriteString("Disallow: " + c.options.path + path + "\n")
 		}
 		out.WriteString("\nSitemap: " + c.Base() + "/sitemap.xml\n")
 	} else {
@@ -262,5 +270,6 @@ func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntr
 
 // absolute completes the paths in HTML to addresses, since feed readers show it elsewhere.
 func absolute(base, html string) string {
-	return strings.NewReplacer(` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)
+	return strings.NewReplacer(` src="//`, ` src="//`, ` href="//`, ` href="//`, // names of hosts
+		` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)
 }

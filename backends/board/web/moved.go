@@ -10,7 +10,7 @@ import (
 )
 
 // The addresses of a forum that was imported lead to the pages of the board. Who may not see such a page gets the same
-// answer as for an address that has never existed. Everybody may ask; leadTo admits readers to what was found.
+// answer as for an address that has never existed.
 
 // oldRoutes are the addresses of other programs.
 var oldRoutes = []page{
@@ -35,8 +35,8 @@ var oldRoutes = []page{
 	{Method: get, Path: "/t/{old...}", Admit: everybody, Serve: (*call).oldPath},
 	{Method: get, Path: "/c/{old...}", Admit: everybody, Serve: (*call).oldPath},
 	{Method: get, Path: "/p/{old...}", Admit: everybody, Serve: (*call).oldPath},
-	{Method: get, Path: "/u/{old}", Admit: everybody, Serve: (*call).oldMember},
-	{Method: get, Path: "/uploads/{old...}", Admit: everybody, Serve: (*call).oldUpload},
+	{Method: get, Path: "/u/{old}", Admit: guests, Serve: (*call).oldMember},
+	{Method: get, Path: "/uploads/{old...}", Admit: guests, Serve: (*call).oldUpload},
 
 	{Method: get, Path: "/d/{old...}", Admit: everybody, Serve: (*call).oldPath},
 }
@@ -46,7 +46,7 @@ type oldName struct{ parameter, kind string }
 
 // oldPage returns the route of an address that names something in a parameter. The first that is known counts.
 func oldPage(path, program string, names ...oldName) page {
-	return page{Method: get, Path: path, Admit: everybody, Serve: func(c *call) error {
+	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
 			found, err := c.lead(program, name.kind, c.R.URL.Query().Get(name.parameter))
 			if found || err != nil {
@@ -78,7 +78,8 @@ var oldKinds = map[string]string{
 	"d": content.MovedThread,
 }
 
-// oldPath answers an address that names something in its path, or, for index.php, in what follows the question mark.
+// oldPath answers an address that names something in its path, or, for index.php, in what follows the question mark. It
+// admits readers only if the address has an old form: all others are unknown to everybody.
 func (c *call) oldPath() error {
 	path := c.R.URL.Path
 	if c.R.PathValue("old") == "index.php" {
@@ -88,6 +89,9 @@ func (c *call) oldPath() error {
 		match := f.form.FindStringSubmatch(path)
 		if match == nil {
 			continue
+		}
+		if err := guests(c); err != nil || c.Answered() {
+			return err
 		}
 		lead := c.lead
 		if f.program == "discourse" || f.program == "flarum" {
@@ -122,9 +126,6 @@ func (c *call) leadTo(kind string, find func(r store.Conn) (int64, error)) (foun
 	})
 	if err != nil || here == 0 {
 		return false, err
-	}
-	if err = guests(c); err != nil || c.Answered() {
-		return true, err
 	}
 	to := "/" + kind + "s/" + itoa(here)
 	switch kind {

@@ -28,7 +28,9 @@ func (c *call) numbered(thread string) func(program, kind, number string) (found
 func (c *call) oldMember() error {
 	name := text.Fold(strings.ToValidUTF8(c.R.PathValue("old"), "\uFFFD"))
 	return orNotFound(c.leadTo(content.MovedMember, func(r store.Conn) (id int64, err error) {
-		return id, kernel.OrNone(r.Row("SELECT id FROM board_users WHERE username_key = ?", name).Scan(&id))
+		return id, kernel.OrNone(r.Row("SELECT id FROM board_users WHERE username_key = ? AND id IN"+
+			" (SELECT new_id FROM board_moved WHERE program IN ('discourse', 'flarum') AND kind = 'member')",
+			name).Scan(&id))
 	}))
 }
 
@@ -37,6 +39,9 @@ func (c *call) oldTag(old string) error {
 	name, is := strings.CutPrefix(old, "/t/")
 	if !is {
 		return pages.NotFound()
+	}
+	if err := guests(c); err != nil || c.Answered() {
+		return err
 	}
 	return orNotFound(c.leadTo(content.MovedForum, func(r store.Conn) (id int64, err error) {
 		return id, kernel.OrNone(r.Row("SELECT id FROM board_forums WHERE slug = ? AND id IN (SELECT new_id FROM board_moved"+

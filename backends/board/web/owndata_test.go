@@ -36,6 +36,12 @@ func TestOwnData(t *testing.T) {
 			t.Fatal(err)
 		}
 
+		s.exec("UPDATE board_threads SET visibility = 2 WHERE title = 'Sticky thread'") // its title is nobody's any more
+		archived := s.post("common first")
+		s.exec(at("INSERT INTO board_posts_archive (thread_id, id, number, author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at, edit_count)"+
+			" SELECT thread_id, id, number, author_id, author_name, 2, message, message_html, render_version, body_hash, created_at, edit_count FROM board_posts WHERE id = %d", archived))
+		s.exec(at("DELETE FROM board_posts WHERE id = %d", archived))
+
 		page := s.as("bob").Get("/account").Want(200, `href="/account/data"`).Get("/account/data").Want(200)
 		if got := page.Header.Get("Content-Disposition"); got != `attachment; filename="board-data.json"` || page.Header.Get("Cache-Control") != "private, no-store" {
 			t.Errorf("the header is %v", page.Header)
@@ -51,6 +57,11 @@ func TestOwnData(t *testing.T) {
 			t.Fatalf("%v in %s", err, page.Text)
 		}
 		posts := s.number("SELECT count(*) FROM board_post_ids WHERE visibility < 3 AND author_id = " + at("%d", bob))
+		for _, post := range got.Posts {
+			if post.Thread == "Sticky thread" || post.ID == archived && (post.State != "deleted" || post.Message != "common first") {
+				t.Errorf("post %+v", post)
+			}
+		}
 		if got.Member.Username != "bob" || got.Member.Email == "" || int64(len(got.Posts)) != posts || posts == 0 || len(got.Reactions) != reactions || got.Reactions[reactions-1].PostID != reactions {
 			t.Errorf("%+v, %d posts of %d, %d reactions", got.Member, len(got.Posts), posts, len(got.Reactions))
 		}

@@ -95,7 +95,10 @@ func (c *call) find() error {
 		Words: q.Words, Member: q.Member, Forum: q.Forum, From: c.Query.Text("from"), To: c.Query.Text("to"),
 		Starts: q.Starts, Asked: c.Query.Has("member"), Actions: c.actionsFor(true),
 	}
-	var err error
+	err := c.Query.Err()
+	if err != nil {
+		return err
+	}
 	if q.From, err = c.day("from", page.From, 0); err != nil {
 		return err
 	}

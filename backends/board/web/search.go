@@ -62,6 +62,9 @@ func (c *call) search() error {
 	}
 	page.Asked = page.Query != ""
 	after := c.Query.Number("after")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
 	if !page.Asked {
 		return c.Show("search", c.T("Search"), page)
 	}

@@ -101,6 +101,7 @@ type Options struct {
 	// Bar is passed on to pages.Options.
 	Bar func(*http.Request) look.Bar
 
+	path string        // of BaseURL, without a slash at the end
 	long chan struct{} // has an element for each file that is being written of many rows; see longFile
 }
 
@@ -129,8 +130,11 @@ func New(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options Options, logger *zap.Logger,
 ) http.Handler {
 	options.long = make(chan struct{}, longFilesAtOnce)
-	if base, err := url.Parse(options.BaseURL); err == nil && strings.Trim(base.Path, "/") != "" {
-		below := newUnder(strings.TrimSuffix(base.Path, "/"), nil)
+	if base, err := url.Parse(options.BaseURL); err == nil {
+		options.path = strings.TrimSuffix(base.Path, "/")
+	}
+	if options.path != "" {
+		below := newUnder(options.path, nil)
 		options.Bar = below.bar(options.Bar)
 		below.pages = newSite(board, services, ready, &options, logger)
 		return below
