@@ -113,7 +113,10 @@ inBrowser('a moderator warns a member, splits posts off, merges threads and dele
     if (shots) await moderator.screenshot({ path: `${shots}/moderator-${++shot}.png`, fullPage: true });
   };
   let shot = 0;
-  const said = (text) => moderator.getByRole('status').getByText(text).waitFor();
+  const said = async (text) => {
+    await moderator.getByRole('status').getByText(text).waitFor();
+    await moderator.waitForLoadState('domcontentloaded'); // the rest of the page may still be on its way
+  };
 
   await open(moderator, '/threads/2');
   await moderator.getByRole('link', { name: 'Warn the author of post 2' }).click();

@@ -6,7 +6,10 @@ import { defects, faint, inBrowser } from './browser.mjs';
 const url = process.env.BOARD_URL;
 const shots = process.env.SHOTS; // a folder for pictures of the pages; none where it is not set
 const button = (tab, name) => tab.locator('main').getByRole('button', { name, exact: true });
-const told = (tab, text) => tab.getByRole('status').getByText(text).first().waitFor();
+const told = async (tab, text) => {
+  await tab.getByRole('status').getByText(text).first().waitFor();
+  await tab.waitForLoadState('domcontentloaded'); // the rest of the page may still be on its way
+};
 let shot = 0;
 
 // sound checks the page with a heading for users of keyboards, screen readers and small screens.
