@@ -42,7 +42,6 @@ CREATE TABLE board_users (
 	-- When each bucket of the flood control is full again.
 	flood_posts      BIGINT NOT NULL DEFAULT 0,
 	flood_edits      BIGINT NOT NULL DEFAULT 0,
-	flood_reactions  BIGINT NOT NULL DEFAULT 0, -- of reactions and votes
 	hourly_threads   BIGINT NOT NULL DEFAULT 0,
 	hourly_posts     BIGINT NOT NULL DEFAULT 0
 );
@@ -273,9 +272,7 @@ CREATE TABLE board_threads (
 	last_poster_name TEXT NOT NULL,
 	created_at       BIGINT NOT NULL,
 	last_post_at     BIGINT NOT NULL,
-	next_number      BIGINT NOT NULL DEFAULT 1,
-	-- 1: a post has, or once had, a poll. Pages of other threads do not look for one.
-	has_poll         BIGINT NOT NULL DEFAULT 0
+	next_number      BIGINT NOT NULL DEFAULT 1
 );
 CREATE INDEX board_threads_forum_visible ON board_threads (forum_id, last_post_at{{, id}}) WHERE visibility = 0;
 CREATE INDEX board_threads_forum_all ON board_threads (forum_id, last_post_at{{, id}});
@@ -385,32 +382,6 @@ CREATE TABLE board_reaction_counts (
 	n       BIGINT NOT NULL,
 	PRIMARY KEY (post_id, kind)
 );
-
--- Polls of posts, of which each one has at most one. Rows name posts only, whose ids stay the same wherever they are
--- moved.
-CREATE TABLE board_polls (
-	post_id    BIGINT NOT NULL PRIMARY KEY,
-	question   TEXT NOT NULL,
-	choices    BIGINT NOT NULL, -- how many answers a member may choose
-	ends_at    BIGINT NOT NULL, -- 0: it has no end
-	hidden     BIGINT NOT NULL, -- 1: the result is shown to those who have voted, and to all at the end
-	changeable BIGINT NOT NULL, -- 1: votes may be changed
-	voters     BIGINT NOT NULL
-);
-CREATE TABLE board_poll_answers (
-	post_id BIGINT NOT NULL,
-	number  BIGINT NOT NULL,
-	answer  TEXT NOT NULL,
-	votes   BIGINT NOT NULL,
-	PRIMARY KEY (post_id, number)
-);
-CREATE TABLE board_poll_votes (
-	post_id BIGINT NOT NULL,
-	user_id BIGINT NOT NULL,
-	number  BIGINT NOT NULL,
-	PRIMARY KEY (post_id, user_id, number)
-);
-CREATE INDEX board_poll_votes_user ON board_poll_votes (user_id);
 
 CREATE TABLE board_attachments (
 	id         {{id}},
@@ -538,7 +509,6 @@ CREATE TABLE board_drafts (
 	title      TEXT NOT NULL,
 	recipients TEXT NOT NULL,
 	prefix_id  BIGINT NOT NULL,
-	tags       TEXT NOT NULL DEFAULT '', -- of a new thread, with commas between them
 	message    TEXT NOT NULL,
 	saved_at   BIGINT NOT NULL,
 	UNIQUE (user_id, place, place_id)
