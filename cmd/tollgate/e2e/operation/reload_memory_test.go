@@ -84,18 +84,25 @@ func reloaded(t *testing.T, n *e2e.Node) {
 			}
 		}
 	}
+	// grown reloads the configuration and reports whether the heap has grown.
+	grown := func(before holding) (after holding, grown bool) {
+		reload(moreReloads)
+		time.Sleep(forgottenAfter)
+		after = held(t, n)
+		t.Logf("%d reloads: %s before, %s after, %d bytes a reload", moreReloads, before, after, (after.heap-before.heap)/moreReloads)
+		if after.goroutines > before.goroutines+10 {
+			t.Errorf("%d goroutines become %d", before.goroutines, after.goroutines)
+		}
+		return after, after.heap-before.heap > keptAReload*moreReloads
+	}
 	reload(firstReloads)
 	time.Sleep(forgottenAfter)
-	before := held(t, n)
-	reload(moreReloads)
-	time.Sleep(forgottenAfter)
-	after := held(t, n)
-	t.Logf("%d reloads: %s before, %s after, %d bytes a reload", moreReloads, before, after, (after.heap-before.heap)/moreReloads)
-	if after.heap-before.heap > keptAReload*moreReloads {
-		t.Errorf("the heap grows by %d bytes a reload", (after.heap-before.heap)/moreReloads)
+	after, more := grown(held(t, n))
+	if more { // on a slow machine something that is made once may come late; what stays of each reload grows again
+		_, more = grown(after)
 	}
-	if after.goroutines > before.goroutines+10 {
-		t.Errorf("%d goroutines become %d", before.goroutines, after.goroutines)
+	if more {
+		t.Error("the heap grows with each reload")
 	}
 }
 
