@@ -81,6 +81,9 @@ func TestJourney(t *testing.T) {
 	})
 }
 
+// ownWords matches the texts in a file of what a member has.
+var ownWords = regexp.MustCompile(`"message":"(?:[^"\\]|\\.)*"`)
+
 // TestHidden requests every page that needs no form as each kind of person, and looks for what that person must not
 // see.
 func TestHidden(t *testing.T) {
@@ -111,8 +114,12 @@ func TestHidden(t *testing.T) {
 					if strings.HasPrefix(page, "/search") {
 						continue // the page shows the query
 					}
+					text := p.Text
+					if page == "/account/data" { // it has the member's own words, wherever they are now
+						text = ownWords.ReplaceAllString(text, "")
+					}
 					for _, secret := range all {
-						if strings.Contains(p.Text, secret) {
+						if strings.Contains(text, secret) {
 							seen[secret] = true
 							if !slices.Contains(person.sees, secret) {
 								t.Errorf("sees %s on %s", secret, page)
