@@ -18,33 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sitemap"
 )
 
-// This file serves search engines. Both routes are public, so the actor is always the guest.
-
-const (
-	// longFilesAtOnce limits how many files are written at the same time that many rows are read for, such as sitemaps
-	// with up to 50,000 threads.
-	longFilesAtOnce = 2
-	// longFileTime limits how long each of them takes, so that slow readers do not keep others from theirs.
-	longFileTime = 5 * time.Minute
-)
-
-// longFile runs write, unless longFilesAtOnce files are being written.
-func (c *call) longFile(write func() error) error {
-	select {
-	case c.options.long <- struct{}{}:
-		defer func() { <-c.options.long }()
-		connection := http.NewResponseController(c.W)
-		if connection.SetWriteDeadline(time.Now().Add(longFileTime)) == nil {
-			defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
-		}
-		return write()
-	default:
-		return &apierror.Error{
-			Status: http.StatusServiceUnavailable, Code: "overloaded",
-			Message: "Too many long files are read at this moment.", RetryAfter: time.Second,
-		}
-	}
-}
+// This file serves programs: robots.txt and sitemaps to search engines, and feeds to their readers. The routes are
+// public, so the actor is always the guest.
 
 // forRobots lists paths for robots.txt (RFC 9309) that are not worth reading: they lead to a form or to another
 // page, or belong to one member.
@@ -158,21 +133,6 @@ func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*si
 	}
 	_ = w.Close() // the client may be gone
 	return nil
-}
-
-// begun calls begin before the first write. Until then an error can still be reported.
-type begun struct {
-	io.Writer
-	begin func() // nil once it has been called
-}
-
-// Write implements io.Writer.
-func (b *begun) Write(p []byte) (int, error) {
-	if b.begin != nil {
-		b.begin()
-		b.begin = nil
-	}
-	return b.Writer.Write(p)
 }
 
 // feedEntries is the number of threads in a feed.

@@ -1,0 +1,68 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+)
+
+// This file serves files that are written while their rows are read.
+
+const (
+	// longFilesAtOnce limits how many files are written at the same time that many rows are read for, such as sitemaps
+	// with up to 50,000 threads.
+	longFilesAtOnce = 2
+	// longFileTime limits how long each of them takes, so that slow readers do not keep others from theirs.
+	longFileTime = 5 * time.Minute
+)
+
+// longFile runs write, unless longFilesAtOnce files are being written.
+func (c *call) longFile(write func() error) error {
+	select {
+	case c.options.long <- struct{}{}:
+		defer func() { <-c.options.long }()
+		connection := http.NewResponseController(c.W)
+		if connection.SetWriteDeadline(time.Now().Add(longFileTime)) == nil {
+			defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+		}
+		return write()
+	default:
+		return &apierror.Error{
+			Status: http.StatusServiceUnavailable, Code: "overloaded",
+			Message: "Too many long files are read at this moment.", RetryAfter: time.Second,
+		}
+	}
+}
+
+// begun calls begin before the first write. Until then an error can still be reported.
+type begun struct {
+	io.Writer
+	begin func() // nil once it has been called
+}
+
+// Write implements io.Writer.
+func (b *begun) Write(p []byte) (int, error) {
+	if b.begin != nil {
+		b.begin()
+		b.begin = nil
+	}
+	return b.Writer.Write(p)
+}
+
+// ownData sends the member a file with what it has on the board. If reading fails halfway, the connection is aborted,
+// so that the browser notices that the file is incomplete.
+func (c *call) ownData() error {
+	return c.longFile(func() error {
+		out := &begun{Writer: c.W, begin: func() {
+			c.W.Header().Set("Content-Type", "application/json")
+			c.W.Header().Set("Content-Disposition", `attachment; filename="board-data.json"`)
+		}}
+		err := c.OwnData.Write(c.Context(), c.actor, out)
+		if err != nil && out.begin == nil {
+			panic(http.ErrAbortHandler)
+		}
+		return err
+	})
+}
