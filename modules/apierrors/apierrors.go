@@ -224,8 +224,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		keepRequestID(r.Header)
 	}
 
-	// Handlers below may rewrite the request in place, so the method is read now.
-	head, path := r.Method == http.MethodHead, edge.StrippedPath(r)
+	// Handlers below may rewrite the request in place, so its method and path are read now.
+	head, path := r.Method == http.MethodHead, ""
+	if chosen.format.page != nil {
+		path = edge.StrippedPath(r)
+	}
 
 	if err == nil {
 		err = next.ServeHTTP(rw, r)
