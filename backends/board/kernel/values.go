@@ -9,9 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/tollgate-gateway/tollgate/internal/instant"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
@@ -110,24 +108,3 @@ func JoinDetail(first, second string) string {
 
 // Brief shortens a value for an entry of the log. It returns "none" for an empty value.
 func Brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }
-
-// Moment is a time in the form in which it is stored.
-type Moment = instant.Moment
-
-// MomentOf converts a time to the form in which it is stored.
-func MomentOf(t time.Time) Moment { return instant.Of(t) }
-
-// Mount is the path of the API below the base URL.
-const Mount = "/api/v1"
-
-// Objects is how the API reads JSON bodies: the maximum size, in bytes, and the codes of its errors.
-var Objects = rest.Objects{MaxBytes: 256 << 10, Code: "invalid_body", TooLarge: "payload_too_large"}
-
-// BadBody returns the error for a request whose JSON body is malformed, at the given field.
-func BadBody(field, reason, message string) error { return Objects.Refuse(field, reason, message) }
-
-// PurgeBatch is how many rows are deleted in one transaction. It is small because other writers wait meanwhile.
-const PurgeBatch = 500
-
-// MaxPage is the maximum number of elements on a page of a list.
-const MaxPage = 100

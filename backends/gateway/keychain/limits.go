@@ -1,15 +1,12 @@
 package keychain
 
 import (
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
 // Limits bound what a gateway key, or all keys of a holder such as a user, may be used for. The zero value bounds
@@ -295,60 +292,6 @@ func (b *Budgets) check() error {
 		if n := *usd; n != nil && (*n < 1 || *n > spending.MaxUSD*spending.MicrosPerUSD) {
 			name := "budgets." + windowNames[w].usd
 			return invalid(name, "%s must be from 0.000001 to %d; leave it out for no limit", name, spending.MaxUSD)
-		}
-	}
-	return nil
-}
-
-// NoTools, alone in a list of allowed tools, allows none.
-const NoTools = "none"
-
-// maxAllowedTools is the largest number of names in a list of allowed tools.
-const maxAllowedTools = 50
-
-// checkAllowedTools returns an error unless the list is nil, has names such as web_search, or has NoTools alone.
-func checkAllowedTools(tools []string) error {
-	if tools != nil && len(tools) == 0 {
-		return invalid("allowed_tools",
-			"allowed_tools must have at least one name: %q for none, or leave it out to allow all", NoTools)
-	}
-	if len(tools) > maxAllowedTools {
-		return invalid("allowed_tools", "allowed_tools must have at most %d names", maxAllowedTools)
-	}
-	for i, tool := range tools {
-		param := fmt.Sprintf("allowed_tools[%d]", i)
-		if err := checkText(param, tool, 1, 100); err != nil {
-			return err
-		}
-		if tool == NoTools && len(tools) > 1 {
-			return invalid(param, "%q must stand alone in allowed_tools", NoTools)
-		}
-	}
-	return nil
-}
-
-// RestrictsTools reports whether the key may be used for some only of the tools that providers run.
-func (id *Identity) RestrictsTools() bool {
-	restricts := func(i Imposed) bool { return i.AllowedTools != nil }
-	return id.AllowedTools != nil || slices.ContainsFunc(id.Imposed, restricts)
-}
-
-// AdmitTools returns an error with 403 if a limit of the key does not allow one of the tools that a request asks its
-// provider to run. The tools have the names that wire.ServerTools returns.
-func (id *Identity) AdmitTools(tools []string) error {
-	for _, tool := range tools {
-		list := ""
-		if id.AllowedTools != nil && !slices.Contains(id.AllowedTools, tool) {
-			list = "the key's allowed_tools"
-		}
-		for i := range id.Imposed {
-			if l := &id.Imposed[i]; l.AllowedTools != nil && !slices.Contains(l.AllowedTools, tool) {
-				list = "the tools that " + l.allows() + " " + beneficiaries[l.On]
-			}
-		}
-		if list != "" {
-			return apierror.New(http.StatusForbidden, "permission_denied",
-				"the request asks the provider to run the tool %.100q, which is not among %s: leave the tool out", tool, list)
 		}
 	}
 	return nil
