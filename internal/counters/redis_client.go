@@ -30,9 +30,8 @@ func CheckRedisURL(rawURL string) error {
 	return err
 }
 
-// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, some of which
-// would turn off certificate checks, and its errors never quote the URL, as those of url.Parse do, including the
-// password.
+// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, because some
+// would turn off certificate checks. Its errors never quote the URL; those of url.Parse do, including the password.
 func parseRedisURL(rawURL string) (redisTarget, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -91,8 +90,7 @@ func newRedisClient(t redisTarget, timeout time.Duration) (rueidis.Client, error
 		// Nothing is cached, and a script that may have run is not run again.
 		DisableCache: true,
 		DisableRetry: true,
-		// Use one connection. Its own reader goroutine notices at once when it is lost, and a call can time out without
-		// closing it.
+		// Use one connection. Its reader goroutine notices a loss at once, and a call can time out without closing it.
 		PipelineMultiplex:   -1,
 		AlwaysPipelining:    true,
 		RingScaleEachConn:   redisRingScale,
