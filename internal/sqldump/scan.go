@@ -28,7 +28,7 @@ func (s *scanner) fault(format string, args ...any) error {
 	return fmt.Errorf("line %d: "+format, append([]any{s.line}, args...)...)
 }
 
-// next consumes a byte. At the end of the dump it returns io.ErrUnexpectedEOF.
+// next consumes a byte. At the end of the dump the error is io.ErrUnexpectedEOF.
 func (s *scanner) next() (byte, error) {
 	b, err := s.in.ReadByte()
 	if errors.Is(err, io.EOF) {
@@ -57,7 +57,8 @@ func (s *scanner) skip(n int) {
 	s.at += int64(n)
 }
 
-// chunk returns the bytes that are in the buffer, at least one.
+// chunk returns the bytes in the buffer without consuming them, at least one. At the end of the dump the error is
+// io.ErrUnexpectedEOF.
 func (s *scanner) chunk() ([]byte, error) {
 	if _, err := s.in.Peek(1); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -68,7 +69,7 @@ func (s *scanner) chunk() ([]byte, error) {
 	return s.in.Peek(s.in.Buffered())
 }
 
-// until consumes what comes before the first occurrence of end, and end itself.
+// until consumes the text up to and including the first occurrence of end.
 func (s *scanner) until(end string) error {
 	for {
 		text, err := s.chunk()
@@ -94,7 +95,8 @@ func (s *scanner) until(end string) error {
 	}
 }
 
-// space consumes white space and comments, also those that MySQL executes. It returns io.EOF at the end of the dump.
+// space consumes white space and comments, including comments that MySQL executes. At the end of the dump the error is
+// io.EOF.
 func (s *scanner) space() error {
 	for {
 		text := s.peek(3)
@@ -124,7 +126,7 @@ func (s *scanner) space() error {
 	}
 }
 
-// inside consumes white space and comments within a statement.
+// inside consumes white space and comments within a statement. At the end of the dump the error is io.ErrUnexpectedEOF.
 func (s *scanner) inside() error {
 	err := s.space()
 	if errors.Is(err, io.EOF) {
@@ -137,7 +139,7 @@ func isWord(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '$' || b >= 0x80
 }
 
-// word consumes the word that begins here, in upper case. It is empty if there is none.
+// word consumes and returns the word at this position, or "" if there is no word.
 func (s *scanner) word() (string, error) {
 	var word []byte
 	for {
@@ -186,7 +188,7 @@ func (s *scanner) name() (name string, quoted bool, err error) {
 	}
 }
 
-// table consumes the name of a table, with or without that of its database.
+// table consumes a table name, which may follow the name of its database and a period, and returns the table name.
 func (s *scanner) table() (string, error) {
 	for {
 		if err := s.inside(); err != nil {
@@ -236,8 +238,8 @@ func (s *scanner) statements() error {
 	}
 }
 
-// routines consumes what follows DELIMITER: the bodies of triggers and routines, until the delimiter is a semicolon
-// again.
+// routines consumes the text after DELIMITER, which has the bodies of triggers and routines, until the delimiter is a
+// semicolon again.
 func (s *scanner) routines() error {
 	if err := s.until("\n"); err != nil {
 		return nil //nolint:nilerr // the last line of the dump
@@ -256,7 +258,7 @@ func (s *scanner) routines() error {
 	}
 }
 
-// rest consumes the rest of a statement.
+// rest consumes the rest of a statement, including the semicolon.
 func (s *scanner) rest() error {
 	for {
 		text, err := s.chunk()
@@ -288,7 +290,7 @@ func (s *scanner) rest() error {
 	}
 }
 
-// create reads the names of the columns in a CREATE TABLE statement.
+// create reads the column names of a CREATE TABLE statement.
 func (s *scanner) create() error {
 	if err := s.inside(); err != nil {
 		return err
@@ -345,7 +347,7 @@ func (s *scanner) create() error {
 	return s.rest()
 }
 
-// definition consumes the rest of the definition of a column, and reports whether it was the last one.
+// definition consumes the rest of a column's definition, and reports whether the column was the last.
 func (s *scanner) definition() (last bool, err error) {
 	for depth := 0; ; {
 		if err := s.inside(); err != nil {
@@ -460,7 +462,7 @@ func (s *scanner) names() (names []string, err error) {
 	}
 }
 
-// rows reads the rows behind VALUES and calls each with them.
+// rows reads the rows after VALUES and calls s.each for each row. list is the index of their columns in s.dump.lists.
 func (s *scanner) rows(table string, list int) error {
 	row := Row{Table: table, columns: s.dump.lists[list]}
 	for n := 1; ; n++ {
@@ -494,7 +496,7 @@ func (s *scanner) rows(table string, list int) error {
 	}
 }
 
-// pause reports the progress after each thousandth row, and returns the error of the context if it has ended.
+// pause reports the progress after every thousandth row, and then returns the error of the context.
 func (s *scanner) pause(rows int) error {
 	if rows%1000 != 0 {
 		return nil
@@ -545,8 +547,8 @@ func (s *scanner) row(row *Row) error {
 	}
 }
 
-// value reads a value into a row: a text in quotes, with or without the name of its character set, digits of
-// hexadecimal, a number, or a word such as NULL.
+// value reads a value into a row: a text in quotes, which may follow the name of its character set, hexadecimal digits,
+// a number, or a word such as NULL.
 func (s *scanner) value(row *Row) error {
 	c := cell{from: len(row.text)}
 	b := s.peek(1)
@@ -616,7 +618,7 @@ func (s *scanner) bare(row *Row, c *cell) error {
 	return nil
 }
 
-// hex replaces the text of a cell by what hexadecimal digits in it stand for.
+// hex replaces the text of a cell by the bytes that the hexadecimal digits encode.
 func (s *scanner) hex(row *Row, c *cell, digits []byte) error {
 	n, err := hex.Decode(digits, digits)
 	if err != nil {
@@ -626,7 +628,7 @@ func (s *scanner) hex(row *Row, c *cell, digits []byte) error {
 	return nil
 }
 
-// quoted appends a text to into, whose opening quotation mark is consumed.
+// quoted consumes a text after its opening quotation mark and appends it to into. If into is nil the text is discarded.
 func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 	keep := into != nil
 	for {

@@ -1,6 +1,7 @@
-// Package sqldump reads the rows of a dump of MySQL or MariaDB, such as mysqldump, phpMyAdmin and the backup of a forum
-// write it: statements CREATE TABLE and INSERT; and of PostgreSQL, as pg_dump writes it: statements COPY. A dump is
-// read as a stream, so it may be larger than memory. All other statements are skipped; nothing of the dump is executed.
+// Package sqldump reads the rows of database dumps. A dump of MySQL or MariaDB, from mysqldump, phpMyAdmin or the
+// backup of a forum, has them in CREATE TABLE and INSERT statements. A dump of PostgreSQL, from pg_dump, has them in
+// COPY statements. A dump is read as a stream, so it may be larger than memory. All other statements are skipped; no
+// part of the dump is executed.
 package sqldump
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strings"
 )
 
-// Limits for what a dump may have.
+// Limits for the content of a dump.
 const (
 	maxName    = 128
 	maxColumns = 1024
@@ -26,7 +27,7 @@ const (
 	placeSize  = 16 << 10 // the buffer for a row that is read again
 )
 
-// ErrCompressed is returned for a dump that is compressed.
+// ErrCompressed is returned for a compressed dump.
 var ErrCompressed = errors.New("the dump is compressed: decompress it first, for example with gunzip")
 
 // Dump is a dump that is open for reading. It must not be used by several goroutines at a time.
@@ -41,13 +42,13 @@ type Dump struct {
 	line  []byte              // the line that is read, of such a dump
 }
 
-// source is what a dump is read from: a file.
+// source is the file from which a dump is read.
 type source interface {
 	io.ReadSeekCloser
 	io.ReaderAt
 }
 
-// columns are the columns of a table, as one or several statements name them.
+// columns are the columns of a table, in the order of a statement's values.
 type columns struct {
 	table string
 	index map[string]int
@@ -65,19 +66,19 @@ type Row struct {
 	text    []byte
 }
 
-// Place is where a row of a Dump begins, for At.
+// Place is the position of a row in a Dump, for Dump.At.
 type Place struct {
 	Offset int64
 	list   int32
 }
 
-// cell is a value: its bytes in the text of the row.
+// cell is a value of a row: the range of its bytes in Row.text.
 type cell struct {
 	from, to int
 	null     bool
 }
 
-// Open opens the dump in a file. It returns ErrCompressed for a file that is compressed.
+// Open opens the dump in a file. It returns ErrCompressed for a compressed file.
 func Open(path string) (*Dump, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -100,9 +101,9 @@ func Open(path string) (*Dump, error) {
 // Close closes the file.
 func (d *Dump) Close() error { return d.file.Close() }
 
-// Scan reads the dump from its beginning and calls each with the rows of the tables that want accepts. Progress, if it
-// is not nil, is called now and then with the number of bytes that were read. Scan ends with the first error: that of
-// each, of the context, or one that names the line at which the dump is broken.
+// Scan reads the dump from its beginning and calls each for the rows of the tables for which want returns true. If
+// progress is not nil Scan calls it now and then with the number of bytes read so far. Scan stops at the first error:
+// an error of each, of the context, or of a malformed dump, which names the line.
 func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func(*Row) error, progress func(int64),
 ) error {
 	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
@@ -123,12 +124,11 @@ func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func
 	return err
 }
 
-// Created reports whether Scan has found the CREATE TABLE statement of a table, or its COPY statement. It may have no
-// rows.
+// Created reports whether Scan has found a table's CREATE TABLE or COPY statement. The table may have no rows.
 func (d *Dump) Created(table string) bool { return d.made[table] != nil }
 
 // At reads the row at a place that Scan has reported, for example to read the rows of a table in another order. The row
-// is valid until the next one is read.
+// is valid until the next row is read.
 func (d *Dump) At(p Place) (*Row, error) {
 	section := io.NewSectionReader(d.file, p.Offset, 1<<62-p.Offset)
 	if d.again == nil {
@@ -150,7 +150,7 @@ func (d *Dump) At(p Place) (*Row, error) {
 	return &d.row, nil
 }
 
-// list returns the index of a list of columns.
+// list returns the index in d.lists of the columns names of a table, which it adds if they are missing.
 func (d *Dump) list(table string, names []string) (int, error) {
 	key := table + "\x00" + strings.Join(names, "\x00")
 	if i, ok := d.known[key]; ok {
@@ -174,7 +174,7 @@ func (r *Row) Has(column string) bool {
 	return ok
 }
 
-// Text returns the value of a column as valid UTF-8. It is empty for NULL, and if there is no such column.
+// Text returns the value of a column as valid UTF-8, or "" if the value is NULL or the row does not have the column.
 func (r *Row) Text(column string) string {
 	i, ok := r.columns.index[column]
 	if !ok || r.cells[i].null {
@@ -183,7 +183,7 @@ func (r *Row) Text(column string) string {
 	return strings.ToValidUTF8(string(r.text[r.cells[i].from:r.cells[i].to]), "\uFFFD")
 }
 
-// Int returns the value of a column as an integer. It is 0 for anything else.
+// Int returns the value of a column as an integer, or 0 if the value is not an integer.
 func (r *Row) Int(column string) int64 {
 	i, ok := r.columns.index[column]
 	if !ok || r.cells[i].null {
@@ -199,7 +199,7 @@ func (r *Row) Int(column string) int64 {
 // Bool reports whether the value of a column is true, or a number other than 0.
 func (r *Row) Bool(column string) bool { return r.Int(column) != 0 || r.Text(column) == "t" }
 
-// constraint reports whether a word begins a part of a CREATE TABLE statement that is no column.
+// constraint reports whether a word begins a part of a CREATE TABLE statement that does not define a column.
 func constraint(word string) bool {
 	return slices.Contains([]string{
 		"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK", "PERIOD",

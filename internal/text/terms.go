@@ -14,13 +14,13 @@ const maxTerm = 100
 // Term is a word to search for.
 type Term struct {
 	Text string
-	// Behind means that the term directly follows the previous one, as part of a text that is written without spaces.
+	// Behind means that the term directly follows the previous term, in a text that is written without spaces.
 	Behind bool
 }
 
 // Terms splits a text into the words by which it is found: runs of letters, digits and marks, without differences of
 // case, width and accents. Chinese, Japanese and Thai have no spaces between words, and Korean appends particles to
-// words, so each letter of these scripts is a term, and a word is found by its consecutive letters.
+// words. Each letter of these scripts is therefore a term, and a word is found by its consecutive letters.
 func Terms(s string) (list []Term) {
 	s = norm.NFC.String(s)     // makes one letter of a Hangul syllable that is given in parts
 	start, behind := -1, false // of the run, and whether the previous term ends at it
@@ -58,8 +58,8 @@ func unspaced(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// fold returns a word in the form in which words are compared: without the accents of Latin letters, and with plain
-// letters for those such as ł and ø, which Unicode does not decompose.
+// fold returns a word in the form in which words are compared. It removes the accents of Latin letters, and replaces
+// letters such as ł and ø, which Unicode does not decompose, by plain letters.
 func fold(word string) string {
 	if IsASCII(word) {
 		return strings.ToLower(word[:min(len(word), maxTerm)])

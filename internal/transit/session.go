@@ -14,7 +14,7 @@ type session struct {
 	renewable bool
 }
 
-// login is a login that is under way.
+// login is a login or a renewal that is under way.
 type login struct {
 	done    chan struct{}
 	session *session
@@ -22,9 +22,9 @@ type login struct {
 }
 
 // session returns a token that is valid as far as the client knows. If spent is not nil, the server has refused the
-// token of that session, and session returns another one. A token past the half of its lease is still returned, but
-// session begins to renew it in the background. If there is no such token, session waits for a login, which all callers
-// share, until ctx ends.
+// token of that session, and session returns another token. A token in the second half of its lease is still returned,
+// but session begins to renew it in the background. If the client has no valid token, session waits for a login, which
+// all callers share, until ctx ends.
 func (c *Client) session(ctx context.Context, spent *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present
@@ -54,7 +54,7 @@ func (c *Client) session(ctx context.Context, spent *session) (*session, error) 
 	}
 }
 
-// login gets a token: it renews the previous one if it can, and logs in otherwise.
+// login gets a token: it renews the previous token if possible, and logs in otherwise.
 func (c *Client) login(ctx context.Context, l *login, previous *session) {
 	if previous != nil && previous.renewable {
 		l.session, l.err = c.auth(ctx, "renew", "auth/token/renew-self", previous.token, struct{}{})
@@ -72,7 +72,7 @@ func (c *Client) login(ctx context.Context, l *login, previous *session) {
 	close(l.done)
 }
 
-// auth asks the server for a token.
+// auth requests a token from the server.
 func (c *Client) auth(ctx context.Context, op, path, token string, body any) (*session, error) {
 	var answer struct {
 		Auth struct {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Names of the headers of the Standard Webhooks specification (standardwebhooks.com), version 1.
+// Header names of the Standard Webhooks specification (standardwebhooks.com), version 1.
 const (
 	StandardID        = "Webhook-Id"
 	StandardTimestamp = "Webhook-Timestamp"
 	StandardSignature = "Webhook-Signature"
 )
 
-// Limits for the bytes of a secret according to Standard Webhooks.
+// Limits for the size of a secret according to Standard Webhooks, in bytes.
 const (
 	minStandardSecret = 24
 	maxStandardSecret = 64

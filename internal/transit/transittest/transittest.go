@@ -1,5 +1,5 @@
-// Package transittest provides a key management server for tests. It implements the part of the protocol that package
-// transit uses, with real keys and with faults on demand.
+// Package transittest provides a key management server for tests. The server implements the part of the protocol that
+// package transit uses, with real keys and with faults on demand.
 package transittest
 
 import (
@@ -20,7 +20,7 @@ const (
 	Root     = "s.root-token-of-tests"
 	RoleID   = "role-of-tests"
 	SecretID = "secret-of-tests"
-	// Lease is the lease of a login.
+	// Lease is the lease of a login's token.
 	Lease = time.Hour
 )
 
@@ -36,7 +36,7 @@ type Server struct {
 	held   chan struct{} // closed while requests are answered
 }
 
-// Faults are faults of the server. The zero value has none.
+// Faults are faults of the server. The zero value means no faults.
 type Faults struct {
 	// Sealed answers every request with 503.
 	Sealed bool
@@ -46,7 +46,7 @@ type Faults struct {
 	Denied string
 	// RefuseLogin answers every login with 400.
 	RefuseLogin bool
-	// Signature replaces a signature, which is given as vault:v<n>:….
+	// Signature replaces a signature in an answer. Its argument is the right signature, vault:v<n>:….
 	Signature func(text string) string
 	// Answer replaces the body of every successful answer, unless it is empty.
 	Answer string
@@ -58,7 +58,7 @@ type Faults struct {
 	NoRenewal bool
 }
 
-// New starts a server that ends with the test.
+// New starts a server, which is closed at the end of the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	s := bare()
@@ -88,7 +88,7 @@ func bare() *Server {
 	return s
 }
 
-// Set sets the faults from now on.
+// Set replaces the faults of the server.
 func (s *Server) Set(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Server) Asked(op string) int {
 	return s.asked[op]
 }
 
-// refusal is an error that is answered with a status and messages.
+// refusal is an error that the server answers with a status and messages.
 type refusal struct {
 	status   int
 	messages []string
