@@ -76,7 +76,7 @@ func TestMemoryKeepsWhatCounts(t *testing.T) {
 func withMost(now func() time.Time, perShard int) *Memory {
 	m := NewMemory(now)
 	for i := range m.shards {
-		m.shards[i].most = perShard
+		m.shards[i].limit = perShard
 	}
 	return m
 }

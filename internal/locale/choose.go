@@ -40,8 +40,8 @@ func (s *Languages) Match(wish string) *Language {
 	if s == nil || len(tags) == 0 {
 		return nil
 	}
-	if _, at, confidence := s.matcher.Match(tags...); confidence > language.No {
-		return s.list[at]
+	if _, index, confidence := s.matcher.Match(tags...); confidence > language.No {
+		return s.list[index]
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type Facts struct {
 // Check fetches the discovery document and the keys of the provider, even if they are cached, and caches the document.
 // The error is for the operator: it describes the fault and may quote the provider.
 func (p *Provider) Check(ctx context.Context) (Facts, error) {
-	asked := p.asking.DoChan("", func() (any, error) {
+	fetched := p.asking.DoChan("", func() (any, error) {
 		k, err := p.fetch(p.o.Now())
 		if err == nil {
 			p.known.Store(k)
@@ -32,7 +32,7 @@ func (p *Provider) Check(ctx context.Context) (Facts, error) {
 	})
 	var k *known
 	select {
-	case answer := <-asked:
+	case answer := <-fetched:
 		if answer.Err != nil {
 			return Facts{}, answer.Err
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed templates
-var own embed.FS
+var builtIn embed.FS
 
 // Look holds the templates and static files of a service, which all its sites share.
 type Look struct {
@@ -36,7 +36,7 @@ type Look struct {
 // resource.Templates; files of the service replace those in them. The files are part of the program, so NewLook panics
 // if they are invalid.
 func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {
-	l, err := newLook(name, funcs, slices.Concat([]fs.FS{own}, shared, []fs.FS{files})...)
+	l, err := newLook(name, funcs, slices.Concat([]fs.FS{builtIn}, shared, []fs.FS{files})...)
 	if err != nil {
 		panic(err)
 	}

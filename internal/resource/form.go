@@ -345,7 +345,7 @@ func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error
 		return nil, err
 	}
 	for _, v := range from {
-		i := slices.IndexFunc(to, func(other input) bool { return other.Name == v.Name })
+		i := slices.IndexFunc(to, func(field input) bool { return field.Name == v.Name })
 		if i >= 0 && v.display() != to[i].display() {
 			list = append(list, difference{v.Label, v.display(), to[i].display()})
 		}

@@ -55,10 +55,10 @@ func (s *scanner) copied(head string) error {
 		return s.fault("%w", err)
 	}
 	s.tables[table] = names
-	wanted := s.want(table)
+	accepted := s.accept(table)
 	row := Row{Table: table, columns: s.dump.lists[list]}
 	for n := 1; ; n++ {
-		row.Line, row.Place = s.line, Place{Offset: s.at, list: int32(list)} //nolint:gosec // at most maxLists
+		row.Line, row.Place = s.line, Place{Offset: s.offset, list: int32(list)} //nolint:gosec // at most maxLists
 		line, err := s.textLine()
 		if errors.Is(err, io.EOF) {
 			return io.ErrUnexpectedEOF
@@ -66,7 +66,7 @@ func (s *scanner) copied(head string) error {
 		if err != nil || string(line) == `\.` {
 			return err
 		}
-		if wanted {
+		if accepted {
 			if err := s.split(&row, line); err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (s *scanner) textLine() ([]byte, error) {
 	line := s.dump.line[:0]
 	for {
 		part, err := s.in.ReadSlice('\n')
-		s.at += int64(len(part))
+		s.offset += int64(len(part))
 		line = append(line, part...)
 		s.dump.line = line
 		switch {

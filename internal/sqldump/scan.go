@@ -13,11 +13,11 @@ import (
 // scanner reads the statements of a dump.
 type scanner struct {
 	in       *bufio.Reader
-	at       int64 // the offset of the next byte
+	offset   int64 // the offset of the next byte
 	line     int
 	dump     *Dump
 	tables   map[string][]string // the columns by table, from CREATE TABLE
-	want     func(table string) bool
+	accept   func(table string) bool
 	each     func(*Row) error
 	progress func(int64)
 	ctx      context.Context //nolint:containedctx // a scanner is one run
@@ -34,7 +34,7 @@ func (s *scanner) next() (byte, error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 	if err == nil {
-		s.at++
+		s.offset++
 		if b == '\n' {
 			s.line++
 		}
@@ -53,7 +53,7 @@ func (s *scanner) skip(n int) {
 	text := s.peek(n)
 	s.line += bytes.Count(text, []byte{'\n'})
 	n, _ = s.in.Discard(len(text))
-	s.at += int64(n)
+	s.offset += int64(n)
 }
 
 // chunk returns the bytes in the buffer without consuming them, at least one. At the end of the dump the error is
@@ -227,9 +227,9 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 		if len(into) > maxRow {
 			return into, s.fault("a text has more than %d bytes", maxRow)
 		}
-		whole := end == len(text)
+		unfinished := end == len(text)
 		s.skip(end)
-		if whole {
+		if unfinished {
 			continue
 		}
 		b, err := s.next()

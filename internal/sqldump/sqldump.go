@@ -32,14 +32,14 @@ var ErrCompressed = errors.New("the dump is compressed: decompress it first, for
 
 // Dump is a dump that is open for reading. It must not be used by several goroutines at a time.
 type Dump struct {
-	file  source
-	lists []*columns
-	known map[string]int // the index in lists by the table and its columns
-	again *bufio.Reader
-	row   Row
-	made  map[string][]string // the columns of tables, from CREATE TABLE
-	copy  bool                // pg_dump has written it
-	line  []byte              // the line that is read, of such a dump
+	file    source
+	lists   []*columns
+	known   map[string]int // the index in lists by the table and its columns
+	reader  *bufio.Reader
+	row     Row
+	created map[string][]string // the columns of tables, from CREATE TABLE
+	copy    bool                // pg_dump has written it
+	line    []byte              // the line that is read, of such a dump
 }
 
 // source is the file from which a dump is read.
@@ -101,23 +101,23 @@ func Open(path string) (*Dump, error) {
 // Close closes the file.
 func (d *Dump) Close() error { return d.file.Close() }
 
-// Scan reads the dump from its beginning and calls each for the rows of the tables for which want returns true. If
+// Scan reads the dump from its beginning and calls each for the rows of the tables for which accept returns true. If
 // progress is not nil Scan calls it now and then with the number of bytes read so far. Scan stops at the first error:
 // an error of each, of the context, or of a malformed dump, which names the line.
-func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func(*Row) error, progress func(int64),
+func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, each func(*Row) error, progress func(int64),
 ) error {
 	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	s := &scanner{
-		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, want: want, each: each, ctx: ctx, progress: progress,
+		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, accept: accept, each: each, ctx: ctx, progress: progress,
 	}
 	read := s.statements
 	if d.copy {
 		read = s.copies
 	}
 	err := read()
-	d.made = s.tables
+	d.created = s.tables
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("line %d: the dump ends in the middle of a statement: it is not complete", s.line)
 	}
@@ -125,18 +125,18 @@ func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func
 }
 
 // Created reports whether Scan has found a table's CREATE TABLE or COPY statement. The table may have no rows.
-func (d *Dump) Created(table string) bool { return d.made[table] != nil }
+func (d *Dump) Created(table string) bool { return d.created[table] != nil }
 
 // At reads the row at a place that Scan has reported, for example to read the rows of a table in another order. The row
 // is valid until the next row is read.
 func (d *Dump) At(p Place) (*Row, error) {
 	section := io.NewSectionReader(d.file, p.Offset, 1<<62-p.Offset)
-	if d.again == nil {
-		d.again = bufio.NewReaderSize(section, placeSize)
+	if d.reader == nil {
+		d.reader = bufio.NewReaderSize(section, placeSize)
 	} else {
-		d.again.Reset(section)
+		d.reader.Reset(section)
 	}
-	s := &scanner{in: d.again, line: 1, dump: d, at: p.Offset}
+	s := &scanner{in: d.reader, line: 1, dump: d, offset: p.Offset}
 	d.row.columns, d.row.Place = d.lists[p.list], p
 	d.row.Table = d.row.columns.table
 	read := s.row

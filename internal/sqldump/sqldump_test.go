@@ -125,7 +125,7 @@ func TestBoundaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		s := &scanner{in: bufio.NewReaderSize(d.file, size), line: 1, dump: d, want: every, ctx: t.Context(), each: func(r *Row) error {
+		s := &scanner{in: bufio.NewReaderSize(d.file, size), line: 1, dump: d, accept: every, ctx: t.Context(), each: func(r *Row) error {
 			got = append(got, fmt.Sprintf("%d=%s", r.Int("id"), r.Text("name")))
 			return nil
 		}}

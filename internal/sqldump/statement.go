@@ -73,11 +73,11 @@ func (s *scanner) rest() error {
 			continue
 		}
 		s.skip(i)
-		before := s.at
+		before := s.offset
 		if err := s.inside(); err != nil {
 			return err
 		}
-		if s.at > before { // it was a comment
+		if s.offset > before { // it was a comment
 			continue
 		}
 		b, err := s.next()
@@ -203,7 +203,7 @@ func (s *scanner) insert() error {
 			break
 		}
 	}
-	if !s.want(table) {
+	if !s.accept(table) {
 		return s.rest()
 	}
 	if err := s.inside(); err != nil {
@@ -271,7 +271,7 @@ func (s *scanner) rows(table string, list int) error {
 		if err := s.inside(); err != nil {
 			return err
 		}
-		row.Line, row.Place = s.line, Place{Offset: s.at, list: int32(list)} //nolint:gosec // at most maxLists
+		row.Line, row.Place = s.line, Place{Offset: s.offset, list: int32(list)} //nolint:gosec // at most maxLists
 		if err := s.row(&row); err != nil {
 			return err
 		}
@@ -304,7 +304,7 @@ func (s *scanner) pause(rows int) error {
 		return nil
 	}
 	if s.progress != nil {
-		s.progress(s.at)
+		s.progress(s.offset)
 	}
 	return s.ctx.Err()
 }

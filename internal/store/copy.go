@@ -43,8 +43,8 @@ func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[string]int64) error {
 	var to []*schema
 	for _, s := range schemas {
-		version, there := versions[s.Name]
-		if !there || version == 0 {
+		version, ok := versions[s.Name]
+		if !ok || version == 0 {
 			continue
 		}
 		checked, err := newSchema(s, db.dialect)
@@ -69,8 +69,8 @@ var tableMade = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|
 // ones remove.
 func (s Schema) Tables(d Dialect) (names []string, err error) {
 	err = s.each(d, func(_ int64, text []byte) {
-		for _, made := range tableMade.FindAllSubmatch(text, -1) {
-			names = append(names, string(made[1]))
+		for _, match := range tableMade.FindAllSubmatch(text, -1) {
+			names = append(names, string(match[1]))
 		}
 	})
 	slices.Sort(names)

@@ -191,11 +191,11 @@ func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dial
 
 // apply brings one schema up to date. The method known must have accepted the schema.
 func (s *schema) apply(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
-	up := provider.Up
+	run := provider.Up
 	if s.until > 0 {
-		up = func(ctx context.Context) ([]*goose.MigrationResult, error) { return provider.UpTo(ctx, s.until) }
+		run = func(ctx context.Context) ([]*goose.MigrationResult, error) { return provider.UpTo(ctx, s.until) }
 	}
-	applied, err := up(ctx)
+	applied, err := run(ctx)
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		applied = partial.Applied
 		err = fmt.Errorf("migration %s: %w", path.Base(partial.Failed.Source.Path), partial.Err)

@@ -36,9 +36,9 @@ func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 		return p.failed
 	}
 	if len(p.before.QueuedQueries) > 0 {
-		whole := p.before
-		whole.QueuedQueries = append(whole.QueuedQueries, batch.QueuedQueries...)
-		batch, p.before = &whole, pgx.Batch{}
+		all := p.before
+		all.QueuedQueries = append(all.QueuedQueries, batch.QueuedQueries...)
+		batch, p.before = &all, pgx.Batch{}
 	}
 	err := p.sendAll(ctx, batch)
 	if err != nil && p.begun < p.opening {

@@ -271,13 +271,13 @@ func (e *beginError) Unwrap() error { return e.err }
 
 // transact makes one attempt to run fn in a transaction. weight is the number of slots to take.
 func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
-	var mine *taken
+	var turn *taken
 	if name := ctx.Value(turnKey{}); name != nil {
 		var err error
-		if mine, err = p.turns.take(ctx, name); err != nil {
+		if turn, err = p.turns.take(ctx, name); err != nil {
 			return err
 		}
-		defer mine.end()
+		defer turn.end()
 	}
 	if err := p.slots.Acquire(ctx, weight); err != nil {
 		return err

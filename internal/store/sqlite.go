@@ -190,15 +190,15 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 
 	// The journal mode is a property of the file, so it is set here once, under the lock: changing it does not honour
 	// the busy timeout.
-	want, mode := "wal", ""
+	expected, mode := "wal", ""
 	if s.options.NoWAL {
-		want = "delete"
+		expected = "delete"
 	}
-	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+want).Scan(&mode); err != nil {
+	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+expected).Scan(&mode); err != nil {
 		return fmt.Errorf("opening sqlite: %w", named(s.options.Path, err))
 	}
 	switch {
-	case mode == want:
+	case mode == expected:
 	case s.options.NoWAL:
 		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open",
 			s.options.Path, mode)

@@ -22,21 +22,21 @@ const (
 // process uses the block at the same time.
 var ports = sync.OnceValue(func() *portBlock {
 	for range 100 * portBlocks {
-		held := firstPort + blockSize*rand.Int64N(portBlocks) //nolint:gosec // G404: only where to begin
-		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", loopback(held))
+		reserved := firstPort + blockSize*rand.Int64N(portBlocks) //nolint:gosec // G404: only where to begin
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", loopback(reserved))
 		if err != nil {
 			continue
 		}
-		b := &portBlock{held: l}
-		b.last.Store(held)
+		b := &portBlock{listener: l}
+		b.last.Store(reserved)
 		return b
 	}
 	panic("no ports are free")
 })
 
 type portBlock struct {
-	held net.Listener // until the process ends
-	last atomic.Int64
+	listener net.Listener // until the process ends
+	last     atomic.Int64
 }
 
 func loopback(port int64) string { return net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10)) }

@@ -97,10 +97,10 @@ func (s *SMTPServer) serve(conn net.Conn) {
 		case "EHLO", "HELO":
 			say("250 test")
 		case "MAIL":
-			m = Mail{From: between(rest)}
+			m = Mail{From: inBrackets(rest)}
 			say("250 ok")
 		case "RCPT":
-			to := between(rest)
+			to := inBrackets(rest)
 			s.mu.Lock()
 			answer := s.refuse[to]
 			s.mu.Unlock()
@@ -146,8 +146,8 @@ func (s *SMTPServer) signal() {
 	}
 }
 
-// between returns the text in angle brackets.
-func between(text string) string {
+// inBrackets returns the text in angle brackets.
+func inBrackets(text string) string {
 	_, text, _ = strings.Cut(text, "<")
 	text, _, _ = strings.Cut(text, ">")
 	return text

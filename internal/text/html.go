@@ -56,14 +56,14 @@ func Purify(markup string) string {
 // tag is left, not even a tag that was nested in other tags. It is meant for text without markup; Plain reads text with
 // markup.
 func StripTags(s string) string {
-	at := strings.IndexByte(s, '<')
-	if at < 0 {
+	index := strings.IndexByte(s, '<')
+	if index < 0 {
 		return s
 	}
-	out := append(make([]byte, 0, len(s)), s[:at]...)
+	out := append(make([]byte, 0, len(s)), s[:index]...)
 	var open []int // positions of < in out
-	begins := func(at int) bool { return at+1 < len(out) && beginsTag(out[at+1]) }
-	for i := at; i < len(s); i++ {
+	begins := func(index int) bool { return index+1 < len(out) && beginsTag(out[index+1]) }
+	for i := index; i < len(s); i++ {
 		switch s[i] {
 		case '<':
 			open = append(open, len(out))
@@ -79,9 +79,9 @@ func StripTags(s string) string {
 		}
 		out = append(out, s[i])
 	}
-	for _, at := range open {
-		if begins(at) {
-			return string(out[:at])
+	for _, index := range open {
+		if begins(index) {
+			return string(out[:index])
 		}
 	}
 	return string(out)

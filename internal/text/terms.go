@@ -24,12 +24,12 @@ type Term struct {
 func Terms(s string) (list []Term) {
 	s = norm.NFC.String(s)     // makes one letter of a Hangul syllable that is given in parts
 	start, behind := -1, false // of the run, and whether the previous term ends at it
-	end := func(at int) {
+	end := func(index int) {
 		if start >= 0 {
-			list = append(list, Term{fold(s[start:at]), behind})
+			list = append(list, Term{fold(s[start:index]), behind})
 		}
 	}
-	alone := false // the run is a single letter
+	isSingle := false // the run is a single letter
 	for i, r := range s {
 		if start >= 0 && unicode.IsMark(r) {
 			continue
@@ -39,12 +39,12 @@ func Terms(s string) (list []Term) {
 		switch {
 		case !letter && !unicode.IsDigit(r) && !unicode.IsMark(r):
 			end(i)
-			start, alone = -1, false
+			start, isSingle = -1, false
 		case start < 0:
-			start, behind, alone = i, false, single
-		case single || alone:
+			start, behind, isSingle = i, false, single
+		case single || isSingle:
 			end(i)
-			start, behind, alone = i, true, single
+			start, behind, isSingle = i, true, single
 		}
 	}
 	end(len(s))

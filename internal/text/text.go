@@ -49,11 +49,11 @@ func IsASCII(s string) bool {
 func Words(s string) (n int) {
 	inside := false
 	for _, r := range s {
-		is := unicode.IsLetter(r) || unicode.IsDigit(r) || inside && unicode.IsMark(r)
-		if is && !inside {
+		inWord := unicode.IsLetter(r) || unicode.IsDigit(r) || inside && unicode.IsMark(r)
+		if inWord && !inside {
 			n++
 		}
-		inside = is
+		inside = inWord
 	}
 	return n
 }
@@ -96,6 +96,6 @@ func Slug(s string, limit int) string {
 			break
 		}
 	}
-	made := b.String()
-	return strings.TrimRight(made[:min(len(made), limit)], "-")
+	slug := b.String()
+	return strings.TrimRight(slug[:min(len(slug), limit)], "-")
 }

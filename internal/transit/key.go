@@ -75,17 +75,17 @@ func (k *Key) Info(ctx context.Context) (Info, error) {
 		if v.Number < data.Oldest || len(raw) == 0 || raw[0] != '{' { // an encryption key has only a time here
 			continue
 		}
-		var one struct {
+		var single struct {
 			Public    string    `json:"public_key"`
 			CreatedAt time.Time `json:"creation_time"`
 		}
-		if err := json.Unmarshal(raw, &one); err != nil {
+		if err := json.Unmarshal(raw, &single); err != nil {
 			return Info{}, k.failed("reading", errShape)
 		}
-		if v.Public, err = parsePublic(one.Public); err != nil {
+		if v.Public, err = parsePublic(single.Public); err != nil {
 			return Info{}, k.failed("reading", err)
 		}
-		v.CreatedAt = one.CreatedAt
+		v.CreatedAt = single.CreatedAt
 		info.Versions = append(info.Versions, v)
 	}
 	slices.SortFunc(info.Versions, func(a, b Version) int { return a.Number - b.Number })

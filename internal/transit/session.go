@@ -28,22 +28,22 @@ type login struct {
 func (c *Client) session(ctx context.Context, spent *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present
-	good := s != nil && s != spent && (s.end.IsZero() || now.Before(s.end))
-	if good && (s.half.IsZero() || now.Before(s.half)) {
+	valid := s != nil && s != spent && (s.end.IsZero() || now.Before(s.end))
+	if valid && (s.half.IsZero() || now.Before(s.half)) {
 		c.mu.Unlock()
 		return s, nil
 	}
-	l := c.under
+	l := c.current
 	if l == nil {
 		l = &login{done: make(chan struct{})}
-		c.under = l
-		if !good {
+		c.current = l
+		if !valid {
 			s = nil
 		}
 		go c.login(context.WithoutCancel(ctx), l, s) // others wait for it too
 	}
 	c.mu.Unlock()
-	if good {
+	if valid {
 		return s, nil
 	}
 	select {
@@ -65,7 +65,7 @@ func (c *Client) login(ctx context.Context, l *login, previous *session) {
 			map[string]string{"role_id": o.RoleID, "secret_id": o.SecretID})
 	}
 	c.mu.Lock()
-	if c.under = nil; l.session != nil {
+	if c.current = nil; l.session != nil {
 		c.present = l.session
 	}
 	c.mu.Unlock()

@@ -89,15 +89,15 @@ type Client struct {
 
 	mu      sync.Mutex
 	present *session
-	under   *login // the current login; nil if there is none
+	current *login // the current login; nil if there is none
 }
 
 // New makes a client. It does not contact the server.
 func New(o Options) (*Client, error) {
-	at, err := url.Parse(o.Address)
+	address, err := url.Parse(o.Address)
 	switch {
-	case err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Hostname() == "" || at.User != nil ||
-		at.RawQuery != "" || at.Fragment != "":
+	case err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Hostname() == "" || address.User != nil ||
+		address.RawQuery != "" || address.Fragment != "":
 		return nil, errors.New("the address of a key management server is an http or https URL")
 	case o.Token != "" && o.AppRole.RoleID != "":
 		return nil, errors.New("a token and an AppRole exclude each other")
@@ -245,8 +245,8 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 // unreached returns the error for a request that got no answer. It leaves out the URL, which is long and contains no
 // secret.
 func unreached(err error) error {
-	if at, ok := errors.AsType[*url.Error](err); ok {
-		err = at.Err
+	if urlError, ok := errors.AsType[*url.Error](err); ok {
+		err = urlError.Err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

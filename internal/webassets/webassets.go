@@ -34,7 +34,7 @@ var types = map[string]string{
 // nothing has changed (see Version).
 type Files struct {
 	policy string
-	by     map[string]file
+	byName map[string]file
 }
 
 type file struct {
@@ -44,7 +44,7 @@ type file struct {
 
 // New returns an empty set of files to be served with a Content-Security-Policy.
 func New(policy string) *Files {
-	return &Files{policy: policy, by: make(map[string]file)}
+	return &Files{policy: policy, byName: make(map[string]file)}
 }
 
 // Load adds all files in the folder root of files, by their paths within the folder; "." means all files. The files are
@@ -68,7 +68,7 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 }
 
 // Add adds a file and replaces one with the same name.
-func (f *Files) Add(name string, text []byte) { f.by[name] = fileOf(name, text) }
+func (f *Files) Add(name string, text []byte) { f.byName[name] = fileOf(name, text) }
 
 func fileOf(name string, text []byte) file {
 	return file{types[path.Ext(name)], look.Version(text), text}
@@ -76,16 +76,18 @@ func fileOf(name string, text []byte) file {
 
 // Has reports whether the set has a file.
 func (f *Files) Has(name string) bool {
-	_, ok := f.by[name]
+	_, ok := f.byName[name]
 	return ok
 }
 
 // Version returns a hash of a file. If a browser requests the file with ?v= and this version, it caches the file
 // without revalidating.
-func (f *Files) Version(name string) string { return f.by[name].version }
+func (f *Files) Version(name string) string { return f.byName[name].version }
 
 // Serve answers a GET or HEAD request with a file, which must exist.
-func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) { f.serve(w, r, f.by[name]) }
+func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
+	f.serve(w, r, f.byName[name])
+}
 
 func (f *Files) serve(w http.ResponseWriter, r *http.Request, a file) {
 	header := w.Header()

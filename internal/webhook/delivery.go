@@ -88,8 +88,8 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 
 // settle records the result of an attempt: the status of the answer or, if status is 0, the reason why no answer came.
 // The status 410 disables the webhook.
-func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string) error {
-	answer := text.Short(why, maxAnswer)
+func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, reason string) error {
+	answer := text.Short(reason, maxAnswer)
 	if status != 0 {
 		answer = strconv.Itoa(status) + " " + http.StatusText(status)
 	}

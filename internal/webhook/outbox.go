@@ -48,7 +48,7 @@ func (h *Hooks) Test(c store.Conn, id int64) error {
 }
 
 // emit writes a delivery for the webhooks that match a condition.
-func (h *Hooks) emit(c store.Conn, topic string, data any, where string, args ...any) error {
+func (h *Hooks) emit(c store.Conn, topic string, data any, condition string, args ...any) error {
 	now := h.Now()
 	e := event{
 		Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: data,
@@ -58,7 +58,7 @@ func (h *Hooks) emit(c store.Conn, topic string, data any, where string, args ..
 		return err
 	}
 	return c.Later("INSERT INTO "+h.deliveries+" (webhook_id, event, topic, body, next_at, created_at)"+
-		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+where,
+		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+condition,
 		append([]any{e.Event, topic, string(body), now.UnixMicro(), now.UnixMicro()}, args...)...)
 }
 

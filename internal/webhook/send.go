@@ -110,21 +110,21 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 		if err != nil || o == nil {
 			return done, err
 		}
-		status, why := h.send(ctx, s, o)
+		status, failure := h.send(ctx, s, o)
 		settle, cancel := jobs.Settling(ctx)
 		if ctx.Err() != nil && status == 0 {
 			err = h.giveBack(settle, o)
 			cancel()
 			return done, err
 		}
-		err = h.settle(settle, o, status, why)
+		err = h.settle(settle, o, status, failure)
 		cancel()
 		if err != nil {
 			return done, err
 		}
 		if status < 200 || status > 299 {
 			s.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.id),
-				zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", why))
+				zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", failure))
 			return done, nil
 		}
 		done++
@@ -133,20 +133,20 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 }
 
 // send makes one attempt. It returns the status of the answer, or 0 and the reason why no answer came.
-func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, why string) {
-	at := strconv.FormatInt(s.now().Unix(), 10)
+func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, failure string) {
+	timestamp := strconv.FormatInt(s.now().Unix(), 10)
 	header := make(http.Header, 6)
 	header.Set("User-Agent", h.Agent)
 	header.Set(h.Headers+HeaderDelivery, o.event+"."+strconv.FormatInt(o.webhook, 10))
 	header.Set(h.Headers+HeaderTopic, o.topic)
-	header.Set(h.Headers+HeaderTimestamp, at)
-	header.Set(h.Headers+HeaderSignature, Sign(o.secret, at, o.body))
+	header.Set(h.Headers+HeaderTimestamp, timestamp)
+	header.Set(h.Headers+HeaderSignature, Sign(o.secret, timestamp, o.body))
 	return s.Post(ctx, o.url, header, o.body)
 }
 
 // Post posts a JSON body to a URL once. It returns the status of the answer, or 0 and the reason why no answer came,
 // which does not contain the URL.
-func (s *Sender) Post(ctx context.Context, address string, header http.Header, body string) (status int, why string) {
+func (s *Sender) Post(ctx context.Context, address string, header http.Header, body string) (status int, failure string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
 		return 0, "the address is not valid"

@@ -134,9 +134,9 @@ func (h *Hooks) Check(address string, topics []string) (string, []string, error)
 	return address, slices.Compact(topics), nil
 }
 
-// Add adds a webhook with the results of Check and NewSecret, on behalf of the user by. It returns ErrMany if there are
-// too many webhooks.
-func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by string) (id int64, err error) {
+// Add adds a webhook with the results of Check and NewSecret, on behalf of the user creator. It returns ErrMany if
+// there are too many webhooks.
+func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, creator string) (id int64, err error) {
 	var n int
 	if err := c.Row("SELECT count(*) FROM " + h.hooks).Scan(&n); err != nil {
 		return 0, err
@@ -146,7 +146,7 @@ func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by st
 	}
 	err = c.Row("INSERT INTO "+h.hooks+
 		" (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
-		address, " "+strings.Join(topics, " ")+" ", sealed, by, h.micros()).Scan(&id)
+		address, " "+strings.Join(topics, " ")+" ", sealed, creator, h.micros()).Scan(&id)
 	return id, err
 }
 
@@ -165,11 +165,11 @@ func (h *Hooks) Lock(c store.Conn, id int64) (address string, err error) {
 // Enable enables or disables a webhook. Deliveries that are pending while the webhook is disabled are sent after it is
 // enabled again.
 func (h *Hooks) Enable(c store.Conn, id int64, enabled bool) error {
-	on := 0
+	value := 0
 	if enabled {
-		on = 1
+		value = 1
 	}
-	_, err := c.Exec("UPDATE "+h.hooks+" SET enabled = ?, disabled_reason = '' WHERE id = ?", on, id)
+	_, err := c.Exec("UPDATE "+h.hooks+" SET enabled = ?, disabled_reason = '' WHERE id = ?", value, id)
 	return err
 }
 
