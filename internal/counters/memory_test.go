@@ -56,7 +56,7 @@ func TestMemoryForgets(t *testing.T) {
 	}
 }
 
-func TestMemoryKeepsWhatCounts(t *testing.T) {
+func TestMemoryEvictsLeastSpent(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	m := NewMemory(c.now)

@@ -77,7 +77,7 @@ type text struct {
 	resealed, placed string // resealed is empty if the text is not changed
 }
 
-// Sample is a function of the type Sample. It returns some texts of each column.
+// Sample returns some texts of each column. It can be used as a Sample for New.
 func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err error) {
 	for i := range c {
 		page, err := c[i].page(ctx, db, nil, min(sampleSize, c[i].batch()))

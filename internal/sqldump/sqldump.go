@@ -110,7 +110,8 @@ func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, each fu
 		return err
 	}
 	s := &scanner{
-		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, accept: accept, each: each, ctx: ctx, progress: progress,
+		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, ctx: ctx,
+		accept: accept, each: each, progress: progress,
 	}
 	read := s.statements
 	if d.copy {

@@ -115,8 +115,8 @@ func TestScanRefuses(t *testing.T) {
 	}
 }
 
-// TestBoundaries reads a dump with buffers of all small sizes, so that each token is split once.
-func TestBoundaries(t *testing.T) {
+// TestTokensAcrossBuffers reads a dump with buffers of all small sizes, so that each token is split once.
+func TestTokensAcrossBuffers(t *testing.T) {
 	t.Parallel()
 	text := table + `/* a * b */INSERT INTO t VALUES (1,'it''s \'a\' \\'),(22,_binary 'x'), (333,NULL) -- end` + "\n;"
 	for size := 16; size < 80; size++ {

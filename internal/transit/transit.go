@@ -96,8 +96,8 @@ type Client struct {
 func New(o Options) (*Client, error) {
 	address, err := url.Parse(o.Address)
 	switch {
-	case err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Hostname() == "" || address.User != nil ||
-		address.RawQuery != "" || address.Fragment != "":
+	case err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Hostname() == "" ||
+		address.User != nil || address.RawQuery != "" || address.Fragment != "":
 		return nil, errors.New("the address of a key management server is an http or https URL")
 	case o.Token != "" && o.AppRole.RoleID != "":
 		return nil, errors.New("a token and an AppRole exclude each other")

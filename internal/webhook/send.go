@@ -146,7 +146,9 @@ func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, f
 
 // Post posts a JSON body to a URL once. It returns the status of the answer, or 0 and the reason why no answer came,
 // which does not contain the URL.
-func (s *Sender) Post(ctx context.Context, address string, header http.Header, body string) (status int, failure string) {
+func (s *Sender) Post(
+	ctx context.Context, address string, header http.Header, body string,
+) (status int, failure string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
 		return 0, "the address is not valid"

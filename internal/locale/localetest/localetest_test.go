@@ -37,8 +37,9 @@ func f(c *call) error {
 }
 `
 
-// TestAlone checks that words outside of the catalogue are found, in templates and in titles, and nothing else.
-func TestAlone(t *testing.T) {
+// TestUntranslatedWordsAreFound checks that words outside of the catalogue are found, in templates and in titles, and
+// nothing else.
+func TestUntranslatedWordsAreFound(t *testing.T) {
 	t.Parallel()
 	texts := New()
 	texts.Template(t, "good.html", `{{define "main"}}<h1 class="big">{{t "Sign in"}}</h1><input placeholder="XXXX-XXXX" aria-label="{{t "Name"}}">`+
