@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	sqlitedriver "modernc.org/sqlite"
+
+	"github.com/tollgate-gateway/tollgate/internal/store/migration"
 )
 
 // The functions of this file serve backups. None of them needs Start.
@@ -88,7 +90,7 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 		if err != nil {
 			return err
 		}
-		number, err := strconv.ParseInt(migrationFile.FindStringSubmatch(file)[1], 10, 64)
+		number, err := strconv.ParseInt(migration.FileName.FindStringSubmatch(file)[1], 10, 64)
 		if err != nil {
 			return fmt.Errorf("migration %q: %w", file, err)
 		}

@@ -1,4 +1,4 @@
-package store
+package migration
 
 import (
 	"fmt"
@@ -25,10 +25,10 @@ var (
 	isUnique     = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY KEY)\b`)
 )
 
-// isAdditive reports whether a migration is marked as additive, so that older programs can still use the database after
+// IsAdditive reports whether a migration is marked as additive, so that older programs can still use the database after
 // it. It returns an error for a marked migration with a statement that could disturb older programs. Allowed statements
 // make tables, add columns that older programs need not know, or fill these tables and columns.
-func isAdditive(text string) (bool, error) {
+func IsAdditive(text string) (bool, error) {
 	if !additiveLine.MatchString(text) {
 		return false, nil
 	}
