@@ -13,9 +13,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // Inside returns the cascade as a transport, with which a service of the same configuration can use it without a

@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
@@ -72,11 +73,11 @@ func (f *FirstRun) Provision(caddy.Context) error {
 
 // firstRun prepares the first run once the database is ready. Errors are logged, because the gateway itself does not
 // depend on it.
-func (a *App) firstRun(ctx context.Context, g *Gateway) {
+func (a *App) firstRun(ctx context.Context, g *gateway.Gateway) {
 	if err := a.db.WaitReady(ctx); err != nil {
 		return // the configuration was stopped
 	}
-	err := g.ring.Check(ctx)
+	err := g.CheckRing(ctx)
 	if err == nil {
 		err = a.prepare(ctx, g)
 	}
@@ -85,7 +86,7 @@ func (a *App) firstRun(ctx context.Context, g *Gateway) {
 	}
 }
 
-func (a *App) prepare(ctx context.Context, g *Gateway) error {
+func (a *App) prepare(ctx context.Context, g *gateway.Gateway) error {
 	_, key, created, err := g.Keychain.InitUser(ctx, LocalUser)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	if !g.greeted.Swap(true) || created {
+	if !g.Greeted.Swap(true) || created {
 		a.waitUntilServing(ctx)
 		a.banner(key, created, serving, scripted)
 	}
@@ -126,7 +127,7 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 
 // useFallback adds the models of the fallback server, or removes them. It reports whether the server has models. The
 // server may be a site of this very process that does not listen yet, so it gets a few seconds to answer.
-func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, error) {
+func (a *App) useFallback(ctx context.Context, g *gateway.Gateway, use bool) (bool, error) {
 	if a.first.Fallback == "" {
 		return false, nil
 	}

@@ -26,4 +26,4 @@ func (a *App) requestsKept() time.Duration {
 }
 
 // cutRequests applies the retention of this configuration to the log.
-func (a *App) cutRequests() { a.gateway.Load().retention.Keep(a.requestsKept()) }
+func (a *App) cutRequests() { a.gateway.Load().KeepRequests(a.requestsKept()) }
