@@ -51,18 +51,18 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{
-		{Pattern: "/admin/answer/traces", Handler: later(traces)},
-		{Pattern: "/admin/answer/traces/", Handler: later(trace)},
-		{Pattern: "/admin/answer/keys", Handler: later(keys)},
-		{Pattern: "/admin/answer/keys/", Handler: later(revoke)},
-		{Pattern: "/admin/answer/corpus", Handler: later(stats)},
-		{Pattern: "/admin/answer/corpus/documents", Handler: later(documents)},
-		{Pattern: "/admin/answer/corpus/ingest", Handler: later(ingest)},
+		{Pattern: "/admin/answer/traces", Handler: withRetryAfter(traces)},
+		{Pattern: "/admin/answer/traces/", Handler: withRetryAfter(trace)},
+		{Pattern: "/admin/answer/keys", Handler: withRetryAfter(keys)},
+		{Pattern: "/admin/answer/keys/", Handler: withRetryAfter(revoke)},
+		{Pattern: "/admin/answer/corpus", Handler: withRetryAfter(stats)},
+		{Pattern: "/admin/answer/corpus/documents", Handler: withRetryAfter(documents)},
+		{Pattern: "/admin/answer/corpus/ingest", Handler: withRetryAfter(ingest)},
 	}
 }
 
-// later wraps a handler so that it answers 503 with Retry-After while the database is down or being opened.
-func later(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
+// withRetryAfter wraps a handler so that it answers 503 with Retry-After while the database is down or being opened.
+func withRetryAfter(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := do(w, r)
 		if errors.Is(err, store.ErrUnavailable) {
@@ -102,8 +102,8 @@ func tell(w http.ResponseWriter, status int, answer any) error {
 // maxTraces is the default and the largest number of answers in a list.
 const maxTraces = 100
 
-// page reports whether the client accepts HTML. It sets the Vary header.
-func page(w http.ResponseWriter, r *http.Request) bool {
+// acceptsHTML reports whether the client accepts HTML. It sets the Vary header.
+func acceptsHTML(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Vary", "Accept")
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
@@ -113,7 +113,7 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case page(w, r):
+	case acceptsHTML(w, r):
 		return web.Recent(w, n.server.Bar(r), list, len(list) == limit)
 	}
 	return tell(w, http.StatusOK, map[string]any{"answers": list})
@@ -146,7 +146,7 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		}
 		return tell(w, http.StatusOK, found)
 	}
-	if page(w, r) {
+	if acceptsHTML(w, r) {
 		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
 	}
 	var failed error
@@ -166,10 +166,10 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
 
-// only returns the answer API of the process, for requests that are not about one question. During a reload
+// soleNode returns the answer API of the process, for requests that are not about one question. During a reload
 // the API of the previous configuration exists too; several APIs on one database have the same keys and
 // documents. It returns an error if there is none or if there are several on different databases.
-func only() (*node, error) {
+func soleNode() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {
 		return nil, refuse(http.StatusNotFound, "there is no answer API")
@@ -192,7 +192,7 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodPost); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -220,21 +220,21 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest,
 			"the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
 	}
-	wanted := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
+	newKey := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
 	if body.Label == "" || body.Expires < 0 || body.Expires > int64(100*365*24*time.Hour/time.Second) {
 		return refuse(http.StatusBadRequest, "label is required, and expires_seconds is from 0 to a hundred years")
 	}
 	if body.Expires > 0 {
-		wanted.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
+		newKey.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
 	}
-	key, made, err := n.server.Accounts.Create(r.Context(), wanted)
+	key, created, err := n.server.Accounts.Create(r.Context(), newKey)
 	if invalid, ok := errors.AsType[accounts.InvalidError](err); ok {
 		return refuse(http.StatusBadRequest, invalid.Error())
 	}
 	if err != nil {
 		return err
 	}
-	response := shown(made)
+	response := shown(created)
 	response.Key = key
 	return tell(w, http.StatusCreated, response)
 }
@@ -248,7 +248,7 @@ func revoke(w http.ResponseWriter, r *http.Request) error {
 	if !ok || err != nil {
 		return refuse(http.StatusNotFound, "there is nothing at this path")
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}

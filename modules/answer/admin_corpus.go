@@ -40,7 +40,7 @@ func stats(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodPost); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	if app := n.newest.App(); app != nil { // what it works on stays open during a reload
 		defer app.Acquire()()
 	}
-	what, end, err := wanted(w, r)
+	source, end, err := readIngestion(w, r)
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,15 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	line := &progressLine{Status: "running", ingested: ingested{Problems: []string{}}}
 	last := time.Now()
 	say(line)
-	for _, path := range what.Paths {
+	for _, path := range source.Paths {
 		before := *line
 		report, failed := n.server.Corpus.Ingest(ctx, path, corpus.IngestOptions{
-			Workers: what.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: what.Issuer}},
+			Workers: source.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: source.Issuer}},
 			Progress: func(p corpus.Progress) {
 				if caddy.Exiting() {
 					cancel(errors.New("the server ends"))
 				}
-				*line = before.and(p, nil)
+				*line = before.plus(p, nil)
 				if time.Since(last) >= progressInterval {
 					last = time.Now()
 					say(line)
@@ -177,7 +177,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 			},
 		})
 		if report != nil {
-			*line = before.and(report.Progress, report.Problems)
+			*line = before.plus(report.Progress, report.Problems)
 		}
 		if failed != nil {
 			line.Status, line.Error = "failed", failed.Error()
@@ -190,8 +190,8 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// and returns the line with the progress of one more file or folder added.
-func (t progressLine) and(p corpus.Progress, problems []string) progressLine {
+// plus returns the line with the progress of one more file or folder added.
+func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 	t.add(p, problems)
 	t.Files += p.Files
 	t.Read += p.Read
@@ -200,8 +200,8 @@ func (t progressLine) and(p corpus.Progress, problems []string) progressLine {
 	return t
 }
 
-// wanted reads what is to be ingested. The caller must call end, which removes the stored body.
-func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(), err error) {
+// readIngestion reads what is to be ingested. The caller must call end, which removes the stored body.
+func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, end func(), err error) {
 	end = func() {}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -215,24 +215,24 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 			body.Done()
 			decoder := json.NewDecoder(bytes.NewReader(text))
 			decoder.DisallowUnknownFields()
-			err = decoder.Decode(&what)
+			err = decoder.Decode(&source)
 		}
 		if err != nil {
-			return what, end, refuse(http.StatusBadRequest,
+			return source, end, refuse(http.StatusBadRequest,
 				"the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
 		}
-		if n := len(what.Paths); n == 0 || n > maxPaths || what.Workers < 0 || what.Workers > maxWorkers {
-			return what, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
+		if n := len(source.Paths); n == 0 || n > maxPaths || source.Workers < 0 || source.Workers > maxWorkers {
+			return source, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
 				maxPaths, maxWorkers))
 		}
-		return what, end, nil
+		return source, end, nil
 	case "application/jsonl", "application/x-ndjson":
 		dir, err := os.MkdirTemp("", "tollgate-ingest-")
 		if err != nil {
-			return what, end, err
+			return source, end, err
 		}
 		end = func() { _ = os.RemoveAll(dir) }
-		path, err := keep(dir, body)
+		path, err := storeBody(dir, body)
 		switch {
 		case err == nil:
 			body.Done()
@@ -243,20 +243,20 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 		}
 		if err != nil {
 			end()
-			return what, func() {}, err
+			return source, func() {}, err
 		}
-		what.Paths = []string{path}
-		return what, end, nil
+		source.Paths = []string{path}
+		return source, end, nil
 	}
-	return what, end, refuse(http.StatusUnsupportedMediaType,
+	return source, end, refuse(http.StatusUnsupportedMediaType,
 		"send documents as application/jsonl, or the paths of files as application/json")
 }
 
 var errLong = errors.New("more than 1 GiB: send it in parts")
 
-// keep writes a body to a file whose name is derived from its content, so that a document without a URL is
+// storeBody writes a body to a file whose name is derived from its content, so that a document without a URL is
 // recognised when it is sent again.
-func keep(dir string, body io.Reader) (path string, err error) {
+func storeBody(dir string, body io.Reader) (path string, err error) {
 	f, err := os.Create(filepath.Join(dir, "body"))
 	if err != nil {
 		return "", err

@@ -249,8 +249,8 @@ func (h *Handler) Cleanup() error {
 	return nil
 }
 
-// longest is the longest deadline.
-const longest = caddy.Duration(115 * time.Second)
+// maxDeadline is the longest deadline.
+const maxDeadline = caddy.Duration(115 * time.Second)
 
 // Validate checks the options.
 func (h *Handler) Validate() error {
@@ -264,7 +264,7 @@ func (h *Handler) Validate() error {
 	if min(h.Rate, h.Running, h.Queued, h.CompareMin) < 0 || h.Quota < 0 {
 		return errors.New("rate, quota, running, queued and compare_min must not be negative")
 	}
-	if h.Deadline != 0 && (h.Deadline < caddy.Duration(time.Second) || h.Deadline > longest) {
+	if h.Deadline != 0 && (h.Deadline < caddy.Duration(time.Second) || h.Deadline > maxDeadline) {
 		return errors.New("deadline must be from 1s to 115s")
 	}
 	return h.validateIntake()

@@ -117,8 +117,8 @@ func (d *described) rows(w io.Writer) {
 	}
 	line("title", d.Title)
 	line("url", d.URL)
-	for _, at := range d.Copies {
-		line("also at", at)
+	for _, copyURL := range d.Copies {
+		line("also at", copyURL)
 	}
 	line("kind", d.Kind)
 	line("issuer", d.Issuer)

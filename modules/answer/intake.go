@@ -123,7 +123,7 @@ func (h *Handler) provisionWatch() (*answer.Watch, error) {
 	if h.Watch == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	path, err := place("watch", h.Watch.Folder)
+	path, err := absolutePath("watch", h.Watch.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	if h.Fetch == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	path, err := place("fetch", h.Fetch.File)
+	path, err := absolutePath("fetch", h.Fetch.File)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +145,8 @@ func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	}, nil
 }
 
-// place returns the absolute path in an option, with its placeholders replaced.
-func place(option, path string) (string, error) {
+// absolutePath returns the absolute path in an option, with its placeholders replaced.
+func absolutePath(option, path string) (string, error) {
 	if err := resolve(option, &path); err != nil {
 		return "", err
 	}

@@ -97,7 +97,7 @@ func (d *door) shut(into *http.RoundTripper) {
 		d.old = into
 		return
 	}
-	d.all = slices.DeleteFunc(d.all, func(one *http.RoundTripper) bool { return one == into })
+	d.all = slices.DeleteFunc(d.all, func(transport *http.RoundTripper) bool { return transport == into })
 }
 
 func (d *door) newest() *http.RoundTripper {
@@ -127,22 +127,22 @@ type doors struct{ model, dense door }
 // with the key of the endpoint. It does so when the configuration has started, so that the doors still lead to
 // the previous one if it fails; Cleanup disconnects them. Endpoints whose URL is not Cascade need no door.
 func (h *Handler) open(ctx caddy.Context, n *doors) error {
-	for _, one := range []struct {
-		of   *Endpoint
-		door *door
+	for _, connection := range []struct {
+		endpoint *Endpoint
+		door     *door
 	}{{h.modelEndpoint(), &n.model}, {h.denseEndpoint(), &n.dense}} {
-		if one.of == nil || one.of.URL != Cascade {
+		if connection.endpoint == nil || connection.endpoint.URL != Cascade {
 			continue
 		}
-		into, err := cascade.Inside(ctx, one.of.User, one.of.Key)
+		into, err := cascade.Inside(ctx, connection.endpoint.User, connection.endpoint.Key)
 		if err != nil {
 			return err
 		}
 		h.app.OnStart(func() error {
-			one.door.open(&into)
+			connection.door.open(&into)
 			return nil
 		})
-		h.shut = append(h.shut, func() { one.door.shut(&into) })
+		h.shut = append(h.shut, func() { connection.door.shut(&into) })
 	}
 	return nil
 }
@@ -196,17 +196,17 @@ func (e *Endpoint) check(option string) error {
 	return nil
 }
 
-// at returns the URL of a path at the endpoint and the client for it.
-func (e *Endpoint) at(path string, into *door) (string, *http.Client) {
+// target returns the URL of a path at the endpoint and the client for it.
+func (e *Endpoint) target(path string, into *door) (string, *http.Client) {
 	if e.URL == Cascade {
 		return "http://cascade/v1" + path, &http.Client{Transport: into}
 	}
-	return strings.TrimSuffix(e.URL, "/") + path, configured
+	return strings.TrimSuffix(e.URL, "/") + path, endpointClient
 }
 
-// configured is the client for endpoints whose URLs the operator sets, so that they may be private. It follows no
+// endpointClient is the client for endpoints whose URLs the operator sets, so that they may be private. It follows no
 // redirects, which would take the key elsewhere.
-var configured = &http.Client{
+var endpointClient = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
@@ -227,15 +227,15 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 		resolve("model", &h.Model.Low, &h.Model.Medium, &h.Model.High)); err != nil {
 		return nil, err
 	}
-	name := func(given, byDefault string) string {
-		if given == "" {
+	name := func(configuredName, byDefault string) string {
+		if configuredName == "" {
 			return byDefault
 		}
-		return given
+		return configuredName
 	}
-	at, client := h.Model.at("/chat/completions", into)
+	address, client := h.Model.target("/chat/completions", into)
 	return &models.Chat{
-		URL: at, Key: h.Model.bearer(), Client: client,
+		URL: address, Key: h.Model.bearer(), Client: client,
 		Names: map[models.Tier]string{
 			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"),
 			models.High: name(h.Model.High, "keychain-high"),
@@ -254,8 +254,8 @@ func (h *Handler) provisionDense(into *door) (*models.Embeddings, error) {
 	if h.Dense.Model == "" {
 		return nil, errors.New("dense: model is missing: the name of the model that makes vectors")
 	}
-	at, client := h.Dense.at("/embeddings", into)
-	return &models.Embeddings{URL: at, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
+	address, client := h.Dense.target("/embeddings", into)
+	return &models.Embeddings{URL: address, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
 }
 
 // provisionWeb returns the configured provider of web search, or nil if there is none.

@@ -90,8 +90,8 @@ func refuse(w http.ResponseWriter, err error) error {
 
 // authenticate returns the placeholders of the user.
 func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) (caddy.ReplacerFunc, error) {
-	if ours, ok := h.provider.(*GatewayKey); ok { // avoids a map of metadata
-		identity, err := ours.identify(r)
+	if gatewayKey, ok := h.provider.(*GatewayKey); ok { // avoids a map of metadata
+		identity, err := gatewayKey.identify(r)
 		if err != nil {
 			return nil, err
 		}

@@ -26,8 +26,8 @@ func Unchecked(ctx caddy.Context) bool {
 	})
 	routes := server.Routes
 	for _, module := range lineage[from+1:] {
-		at := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
-		if at < 0 || routesCheck(routes[:at], routes[at].Group) || rawCheck(routes[at].HandlersRaw, module) {
+		index := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
+		if index < 0 || routesCheck(routes[:index], routes[index].Group) || rawCheck(routes[index].HandlersRaw, module) {
 			return false
 		}
 		if module == ctx.Module() {

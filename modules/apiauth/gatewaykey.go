@@ -127,31 +127,31 @@ func userValue(identity *keychain.Identity, name string) (any, bool) {
 	case "key_label":
 		return identity.Label, true
 	case "rate_limit_per_minute":
-		return number(identity.RateLimit()), true
+		return formatNumber(identity.RateLimit()), true
 	case "operator_key_id":
 		holder, _ := identity.ImposedRate(keychain.OnKey)
 		return holder, true
 	case "operator_key_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnKey)
-		return number(limit), true
+		return formatNumber(limit), true
 	case "operator_user_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnUser)
-		return number(limit), true
+		return formatNumber(limit), true
 	case "operator_team_id":
 		holder, _ := identity.ImposedRate(keychain.OnTeam)
 		return holder, true
 	case "operator_team_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnTeam)
-		return number(limit), true
+		return formatNumber(limit), true
 	case "operator_organisation_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnOrganisation)
-		return number(limit), true
+		return formatNumber(limit), true
 	}
 	return nil, false
 }
 
-// number formats a number, or returns "" for nil.
-func number(n *int64) string {
+// formatNumber formats a number, or returns "" for nil.
+func formatNumber(n *int64) string {
 	if n == nil {
 		return ""
 	}

@@ -272,15 +272,15 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		known, err = o.find(r.Context(), text)
 	}
 	if err == nil {
-		err = o.prove(r, text, bound, known.key)
+		err = o.checkProof(r, text, bound, known.key)
 	}
-	if bad, ok := errors.AsType[*dpop.Error](err); ok {
-		o.resource.challenge(w, true, "invalid_dpop_proof", bad.Text)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", bad.Text)
+	if proofErr, ok := errors.AsType[*dpop.Error](err); ok {
+		o.resource.challenge(w, true, "invalid_dpop_proof", proofErr.Text)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", proofErr.Text)
 	}
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		o.resource.challenge(w, bound, "invalid_token", string(bad))
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
+	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
+		o.resource.challenge(w, bound, "invalid_token", string(tokenErr))
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(tokenErr))
 	}
 	if err != nil {
 		return caddyauth.User{}, false, err
@@ -372,10 +372,10 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	if issuer, ok := claims["iss"]; ok && issuer != o.Issuer {
 		return nil, 0, jwt.ErrIssuer
 	}
-	if !named(claims["aud"], o.Audiences) {
+	if !containsAudience(claims["aud"], o.Audiences) {
 		return nil, 0, jwt.ErrAudience
 	}
-	key, err := boundTo(claims["cnf"])
+	key, err := boundKey(claims["cnf"])
 	if err != nil {
 		return nil, 0, err
 	}
@@ -390,9 +390,9 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 		}},
 		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
 	}}
-	have := strings.Fields(text("scope"))
+	scopes := strings.Fields(text("scope"))
 	for _, scope := range o.Scopes {
-		if !slices.Contains(have, scope) {
+		if !slices.Contains(scopes, scope) {
 			g.missing = scope
 			break
 		}
@@ -409,18 +409,18 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	return g, size, nil
 }
 
-// named reports whether the claim aud, a string or a list, contains one of the audiences.
-func named(aud any, audiences []string) bool {
+// containsAudience reports whether the claim aud, a string or a list, contains one of the audiences.
+func containsAudience(aud any, audiences []string) bool {
 	switch aud := aud.(type) {
 	case string:
 		return slices.Contains(audiences, aud)
 	case []any:
-		return slices.ContainsFunc(aud, func(one any) bool {
-			text, ok := one.(string)
+		return slices.ContainsFunc(aud, func(element any) bool {
+			text, ok := element.(string)
 			return ok && slices.Contains(audiences, text)
 		})
 	case []string:
-		return slices.ContainsFunc(aud, func(one string) bool { return slices.Contains(audiences, one) })
+		return slices.ContainsFunc(aud, func(name string) bool { return slices.Contains(audiences, name) })
 	}
 	return false
 }

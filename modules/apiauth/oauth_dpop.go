@@ -31,8 +31,8 @@ func accessTokenOf(h http.Header) (token string, bound bool, err error) {
 	return token, false, err
 }
 
-// boundTo returns the thumbprint of the key in a claim cnf (RFC 9449 section 6.1), or "" if there is no claim.
-func boundTo(cnf any) (key string, err error) {
+// boundKey returns the thumbprint of the key in a claim cnf (RFC 9449 section 6.1), or "" if there is no claim.
+func boundKey(cnf any) (key string, err error) {
 	switch cnf := cnf.(type) {
 	case nil:
 		return "", nil
@@ -44,9 +44,9 @@ func boundTo(cnf any) (key string, err error) {
 	return "", errConfirm
 }
 
-// prove checks that a bound token was sent with a proof of its key for this request, and that any other token was sent
+// checkProof checks that a bound token was sent with a proof of its key for this request, and that any other token was sent
 // as a bearer token.
-func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string) error {
+func (o *OAuth) checkProof(r *http.Request, token string, sentBound bool, key string) error {
 	switch {
 	case key == "" && !sentBound:
 		return nil
@@ -75,14 +75,14 @@ var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is of another key 
 // address returns the public URL of a request, which the proof must have in htu: the path as the client sent it, before
 // any rewrite, at the origin of the resource.
 func (res *resource) address(r *http.Request) string {
-	at := r.URL
+	requested := r.URL
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		at = original.URL
+		requested = original.URL
 	}
 	if res.origin != "" {
-		return res.origin + at.EscapedPath()
+		return res.origin + requested.EscapedPath()
 	}
-	return origin.Of(edge.Request(r)) + at.EscapedPath()
+	return origin.Of(edge.Request(r)) + requested.EscapedPath()
 }
 
 // originOf returns the origin of an http or https URL, or "" for any other audience.

@@ -76,8 +76,8 @@ func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, t
 	}
 	now := time.Now()
 	expires := now.Add(time.Minute)
-	if at, ok := claims["exp"].(float64); ok {
-		if expires = time.Unix(int64(at), 0); !now.Before(expires.Add(time.Duration(o.Leeway))) {
+	if expiry, ok := claims["exp"].(float64); ok {
+		if expires = time.Unix(int64(expiry), 0); !now.Before(expires.Add(time.Duration(o.Leeway))) {
 			return nil, 0, time.Time{}, jwt.ErrExpired
 		}
 	}

@@ -193,7 +193,7 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 
 // resolve replaces {env.*} and {file.*} in the settings.
 func (u *UserJWT) resolve() error {
-	one := func(name string, text *string) (err error) {
+	resolve := func(name string, text *string) (err error) {
 		if *text == "" {
 			return nil
 		}
@@ -202,12 +202,12 @@ func (u *UserJWT) resolve() error {
 		}
 		return nil
 	}
-	err := errors.Join(one("issuer", &u.Issuer), one("jwks_url", &u.JWKSURL), one("hs256", &u.HS256))
+	err := errors.Join(resolve("issuer", &u.Issuer), resolve("jwks_url", &u.JWKSURL), resolve("hs256", &u.HS256))
 	for i := range u.Audiences {
-		err = errors.Join(err, one("audience", &u.Audiences[i]))
+		err = errors.Join(err, resolve("audience", &u.Audiences[i]))
 	}
 	for i := range u.PublicKeys {
-		err = errors.Join(err, one("public_key", &u.PublicKeys[i]))
+		err = errors.Join(err, resolve("public_key", &u.PublicKeys[i]))
 	}
 	return err
 }
@@ -215,19 +215,19 @@ func (u *UserJWT) resolve() error {
 // check returns an error for settings that contradict each other or would accept no token. It runs before the keys are
 // loaded, which relies on it.
 func (u *UserJWT) check() error {
-	given := 0
+	sources := 0
 	for _, set := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
 		if set {
-			given++
+			sources++
 		}
 	}
-	if given > 1 {
+	if sources > 1 {
 		return errors.New("jwks_url, public_key and hs256 exclude each other")
 	}
 	if time.Duration(u.Leeway) < 0 || time.Duration(u.Leeway) > maxLeeway {
 		return fmt.Errorf("leeway must be at most %s", maxLeeway)
 	}
-	if given == 0 && u.Issuer == "" {
+	if sources == 0 && u.Issuer == "" {
 		if u.DisableLocal {
 			return errors.New("with local off, keys are needed: issuer, jwks_url, public_key or hs256")
 		}
@@ -312,9 +312,9 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	if err == nil {
 		known, err = u.cache.Verify(r.Context(), text)
 	}
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+string(bad)+`"`)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
+	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+string(tokenErr)+`"`)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(tokenErr))
 	}
 	if err != nil {
 		return caddyauth.User{}, false, err

@@ -25,26 +25,26 @@ func (s pooledSource) Destruct() error {
 // pooled returns the keys of an issuer, or those at jwksURL, from the pool. It stores their address in *address; the
 // caller must release that in Cleanup.
 func pooled(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
-	at, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
-	if at.JWKS == "" {
-		at.Issuer, name = issuer, "issuer"
+	location, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
+	if location.JWKS == "" {
+		location.Issuer, name = issuer, "issuer"
 	}
-	if err := at.Check(); err != nil {
+	if err := location.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	source, err := takeSource(at)
+	source, err := takeSource(location)
 	if err != nil {
 		return nil, err
 	}
-	*address = &at
+	*address = &location
 	return source, nil
 }
 
 // takeSource returns the source of an address, which is shared by all its users. Each call must be followed by one
 // sources.Delete.
-func takeSource(at jwks.Address) (*jwks.Source, error) {
-	loaded, _, err := sources.LoadOrNew(at, func() (caddy.Destructor, error) {
-		return pooledSource{jwks.NewSource(at,
+func takeSource(address jwks.Address) (*jwks.Source, error) {
+	loaded, _, err := sources.LoadOrNew(address, func() (caddy.Destructor, error) {
+		return pooledSource{jwks.NewSource(address,
 			func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}, nil
 	})
 	if err != nil {

@@ -47,17 +47,17 @@ func keepRequestID(header http.Header) {
 	}) {
 		return
 	}
-	kept := make([]string, 0, len(values))
+	remaining := make([]string, 0, len(values))
 	for _, value := range values {
 		if names := slices.DeleteFunc(strings.Split(value, ","), named); len(names) > 0 {
-			kept = append(kept, strings.Join(names, ","))
+			remaining = append(remaining, strings.Join(names, ","))
 		}
 	}
-	if len(kept) == 0 {
+	if len(remaining) == 0 {
 		header.Del("Connection")
 		return
 	}
-	header["Connection"] = kept
+	header["Connection"] = remaining
 }
 
 // newRequestID returns "req_" and 24 random base-62 letters.

@@ -115,13 +115,13 @@ type nodeKey struct {
 	networks string
 }
 
-// locked is a lockout, which survives a change of keys that do not affect its rules.
-type locked struct {
+// pooledLockout is a lockout, which survives a change of keys that do not affect its rules.
+type pooledLockout struct {
 	*lockout.Lockout
 	logger atomic.Pointer[zap.Logger] // of the latest configuration
 }
 
-func (*locked) close() error { return nil }
+func (*pooledLockout) close() error { return nil }
 
 // lockouts are the lockouts of the servers, by their databases and rules.
 var lockouts = caddy.NewUsagePool()
@@ -131,8 +131,8 @@ type lockoutKey struct {
 	rules any
 }
 
-// spare is used in place of session.secret if that is not set. It lasts as long as the process.
-var spare = sync.OnceValue(func() []byte {
+// randomSecret is used in place of session.secret if that is not set. It lasts as long as the process.
+var randomSecret = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return key
@@ -165,12 +165,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := ownStorage(h.app, keys); err != nil {
 		return err
 	}
-	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*locked, error) {
-		l := new(locked)
+	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*pooledLockout, error) {
+		l := new(pooledLockout)
 		l.logger.Store(ctx.Logger())
 		l.Lockout = authserver.NewLockout(keys, time.Now, l.logger.Load)
 		return l, nil
-	}, (*locked).close)
+	}, (*pooledLockout).close)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 				return nil, err
 			}
 			n.server, err = authserver.New(authserver.Options{
-				Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: edge.Address,
+				Config: keys, DB: db, Counters: h.app.Counters(), Key: randomSecret(), Logger: n.logger.Load, Address: edge.Address,
 				Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID,
 				Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 				Bar: n.newest.Bar(serviceName), SignedOut: func(ctx context.Context, issuer, subject string) {

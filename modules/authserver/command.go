@@ -68,8 +68,8 @@ func (o *options) run(
 			feed := audit.New(k)
 			k.Audit = feed.Add
 			err = work(&session{s, k}, cmd, args)
-			if lost := feed.Flush(s.Ctx); lost != nil {
-				err = errors.Join(err, fmt.Errorf("the change was made, but could not be recorded in the audit feed: %w", lost))
+			if flushErr := feed.Flush(s.Ctx); flushErr != nil {
+				err = errors.Join(err, fmt.Errorf("the change was made, but could not be recorded in the audit feed: %w", flushErr))
 			}
 			return err
 		})(cmd, args)

@@ -53,8 +53,8 @@ func shown(u *users.User) shownUser {
 	}
 }
 
-// tell prints a user: the generated password, or else the id.
-func tell(s *session, u *users.User, generated, note string) error {
+// printUser prints a user: the generated password, or else the id.
+func printUser(s *session, u *users.User, generated, note string) error {
 	answer, text := shown(u), u.ID
 	if answer.Password = generated; generated != "" {
 		text, note = generated, note+" The password is shown only once."
@@ -102,14 +102,14 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Notes that the address is the user's")
 	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	none := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
+	noPassword := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
 	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
 		if n.Email, n.Name = args[0], *name; *admin {
 			n.Role = users.RoleAdmin
 		}
 		generated := ""
-		if n.Hash == "" && !*none {
+		if n.Hash == "" && !*noPassword {
 			var err error
 			if n.Password, generated, err = newPassword(cmd, *generate); err != nil {
 				return err
@@ -122,7 +122,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 		if err != nil {
 			return err
 		}
-		return tell(s, u, generated, "The user was added.")
+		return printUser(s, u, generated, "The user was added.")
 	})
 	return cmd
 }
@@ -171,7 +171,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		if u, err = p.Update(s.Ctx, u.ID, users.Change{Password: &pass}, operator); err != nil {
 			return err
 		}
-		return tell(s, u, generated, "The password was changed.")
+		return printUser(s, u, generated, "The password was changed.")
 	})
 	return cmd
 }
@@ -194,7 +194,7 @@ func userResetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tell(s, u, "", fmt.Sprintf("%d are taken away. The password alone signs in.", n))
+			return printUser(s, u, "", fmt.Sprintf("%d are taken away. The password alone signs in.", n))
 		}),
 	}
 }
@@ -213,7 +213,7 @@ func userStatusCommand(o *options, name, short string, set func(p *people, ctx c
 			if u, err = set(p, s.Ctx, u.ID, operator); err != nil {
 				return err
 			}
-			return tell(s, u, "", "The user is "+u.Status+".")
+			return printUser(s, u, "", "The user is "+u.Status+".")
 		}),
 	}
 }

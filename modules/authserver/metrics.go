@@ -65,7 +65,7 @@ var tracked = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 	Namespace: namespace, Name: "lockout_tracked", Help: "Identities with failed logins that are remembered.",
 }, func() float64 {
 	n := 0
-	for l := range tollgate.Shared[*locked](lockouts) {
+	for l := range tollgate.Shared[*pooledLockout](lockouts) {
 		n += l.Tracked()
 	}
 	return float64(n)
@@ -80,19 +80,19 @@ func (m metric) labels() []string { return strings.Fields(m.label) }
 // vector is a metric with its labels.
 type vector[T any] struct {
 	prometheus.Collector
-	with   func(values ...string) (T, error)
+	get    func(values ...string) (T, error)
 	labels int
 }
 
-// of returns the metric for the values of its labels, which are separated by spaces.
-func (v *vector[T]) of(label string) (T, error) {
+// withLabels returns the metric for the values of its labels, which are separated by spaces.
+func (v *vector[T]) withLabels(label string) (T, error) {
 	switch v.labels {
 	case 0:
-		return v.with()
+		return v.get()
 	case 1:
-		return v.with(label)
+		return v.get(label)
 	}
-	return v.with(strings.SplitN(label, " ", v.labels)...)
+	return v.get(strings.SplitN(label, " ", v.labels)...)
 }
 
 func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
@@ -138,17 +138,17 @@ type meter struct{}
 // Count implements kernel.Meter.
 func (meter) Count(name, label string) {
 	if v := counted[name]; v != nil {
-		if c, err := v.of(label); err == nil {
+		if c, err := v.withLabels(label); err == nil {
 			c.Inc()
 		}
 	}
 }
 
 // Observe implements kernel.Meter.
-func (meter) Observe(name, label string, took time.Duration) {
+func (meter) Observe(name, label string, duration time.Duration) {
 	if v := observed[name]; v != nil {
-		if h, err := v.of(label); err == nil {
-			h.Observe(took.Seconds())
+		if h, err := v.withLabels(label); err == nil {
+			h.Observe(duration.Seconds())
 		}
 	}
 }

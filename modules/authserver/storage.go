@@ -103,7 +103,7 @@ func (s *Storage) File() string {
 func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // authserver_config
 	if d.NextArg() {
-		s.Config = directive.Beside(d, d.Val())
+		s.Config = directive.ResolvePath(d, d.Val())
 	}
 	if d.NextArg() {
 		return d.ArgErr()
@@ -127,7 +127,7 @@ func loadKeys(file string) (*config.Config, error) {
 // ownStorage returns an error if storage keys are set although the app configures another database, which might be
 // mistaken for theirs.
 func ownStorage(app *tollgate.App, keys *config.Config) error {
-	if _, own := app.Storage(serviceName).(*Storage); own {
+	if _, isStorage := app.Storage(serviceName).(*Storage); isStorage {
 		return nil
 	}
 	for _, k := range config.Keys() {

@@ -31,14 +31,14 @@ type pushing struct {
 func (t *telemetry) provision(keys *config.Config, version string) (kernel.Tracer, error) {
 	service := otlp.Service{Name: namespace, Version: version}
 	if m := keys.Observability.Metrics; m.Provider == "otel" || m.Provider == "both" {
-		sender.TellUnsent()
+		sender.LogUnsent()
 		t.pushing = &pushing{to: otlp.Collector{Endpoint: m.OTelEndpoint, Insecure: m.Insecure}, service: service}
 	}
 	traces := keys.Observability.Tracing
 	if !traces.Enabled {
 		return nil, nil //nolint:nilnil // requests are not traced
 	}
-	sender.TellUnsent()
+	sender.LogUnsent()
 	var err error
 	t.tracer, err = otlp.NewTracer(otlp.Collector{Endpoint: traces.Endpoint, Insecure: traces.Insecure}, service,
 		traces.SampleRate)

@@ -153,33 +153,33 @@ func notes(s *cli.Session, state *backup.State, to, name string) {
 		s.Note("All rows were copied and are equal. Now change the configuration to: database %spostgres %s", name, to)
 	}
 	if name == "" && len(state.Databases) > 1 {
-		own := make([]string, 0, len(state.Databases)-1)
+		others := make([]string, 0, len(state.Databases)-1)
 		for _, d := range state.Databases[1:] {
-			own = append(own, d.Name)
+			others = append(others, d.Name)
 		}
-		s.Note("Services with their own databases were not moved: %s. Move each with --database.", strings.Join(own, ", "))
+		s.Note("Services with their own databases were not moved: %s. Move each with --database.", strings.Join(others, ", "))
 	}
 	for _, service := range slices.Sorted(maps.Keys(state.Folders)) {
-		if folder := state.Folders[service]; there(folder) {
+		if folder := state.Folders[service]; exists(folder) {
 			s.Note("The files of %s stay in %s: make sure that the configuration names this folder.",
 				service, absolute(folder))
 		}
 	}
-	if there(state.KeyFile) {
+	if exists(state.KeyFile) {
 		s.Note(
 			"The master key stays in %s. Without it the secrets cannot be read. With PostgreSQL it is read from the folder data.",
 			absolute(state.KeyFile))
 	}
 }
 
-func there(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return path != "" && err == nil
 }
 
 func absolute(path string) string {
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
+	if absolute, err := filepath.Abs(path); err == nil {
+		return absolute
 	}
 	return path
 }

@@ -150,7 +150,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			if options.OIDC, _, err = h.OIDC.Make(h.app, h.service.Key); err != nil {
 				return err
 			}
-			options.OIDCLabel = h.OIDC.Called()
+			options.OIDCLabel = h.OIDC.DisplayName()
 			h.app.OnSignOut(serviceName, h.service.Accounts.EndSessions)
 		}
 		h.site = h.service.Pages(options, ctx.Logger())

@@ -62,12 +62,12 @@ load, and is named with its line. With --skip-bad it is named and left out.
 			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(),
 			done: make(map[string]int),
 		}
-		watched, skipped := seed.Options{Progress: bar.tell}, 0
+		watched, skipped := seed.Options{Progress: bar.update}, 0
 		if *skipBad {
-			watched.Refused = func(why error) {
+			watched.Refused = func(err error) {
 				skipped++
 				bar.end()
-				s.Note("Left out: %s: %s", *fixture, why)
+				s.Note("Left out: %s: %s", *fixture, err)
 			}
 		}
 		tokens, err := s.Seed(s.Ctx, bar.reads(file), watched)
@@ -120,8 +120,8 @@ func (r *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell records how much of a part is done, and shows it at intervals.
-func (b *seedBar) tell(part string, done int) {
+// update records how much of a part is done, and shows it at intervals.
+func (b *seedBar) update(part string, done int) {
 	b.done[part] = done
 	pause := 5 * time.Second
 	if b.terminal {

@@ -25,7 +25,7 @@ func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
 	if rule.units, err = compileNumber(c.Cost, repl); err != nil {
 		return rule, err
 	}
-	if rule.units.fixed && !rule.units.given {
+	if rule.units.fixed && !rule.units.set {
 		return rule, errors.New("the number is empty")
 	}
 	if c.Method != "*" {

@@ -54,7 +54,7 @@ func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) [
 }
 
 var (
-	ours = row{
+	standard = row{
 		limit: "X-Ratelimit-Limit", remaining: "X-Ratelimit-Remaining", reset: "X-Ratelimit-Reset", cost: "X-Ratelimit-Cost",
 	}
 
@@ -77,7 +77,7 @@ func rowOf(ctx context.Context) *row {
 	if row, ok := rows[format]; ok {
 		return row
 	}
-	return &ours
+	return &standard
 }
 
 // headerWriter writes the state of a budget into headers.

@@ -50,7 +50,7 @@ func (w *responseWriter) clean() {
 	for name, values := range header {
 		switch {
 		case !isLimit(name):
-		case w.ours(name):
+		case w.written(name):
 			header[name] = values[:min(len(values), 1)]
 		default:
 			delete(header, name)
@@ -68,8 +68,8 @@ func isLimit(name string) bool {
 	return false
 }
 
-// ours reports whether a budget writes the header.
-func (w *responseWriter) ours(name string) bool {
+// written reports whether a budget writes the header.
+func (w *responseWriter) written(name string) bool {
 	if name == policyHeader || name == stateHeader {
 		return true
 	}

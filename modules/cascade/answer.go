@@ -20,29 +20,29 @@ import (
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, kept, identity)
+	ask := newRequest(r, gw, identity)
 	release := ask.Release
 	defer func() { release() }()
-	k := h.keeper(kept, identity, place.Format)
+	k := h.keeper(gw, identity, place.Format)
 	if k != nil {
 		ask.Stored = k
 	}
-	if err = h.read(w, r, ask, &place, kept, identity); err != nil {
+	if err = h.read(w, r, ask, &place, gw, identity); err != nil {
 		return err
 	}
-	admission, err := h.admit(r, kept, identity)
+	admission, err := h.admit(r, gw, identity)
 	if err != nil {
 		return err
 	}
 	if k.inBackground() {
 		release = func() {} // the background work releases it
-		return h.background(w, r, ask, k, kept, admission, started)
+		return h.background(w, r, ask, k, gw, admission, started)
 	}
-	engine := h.engine(kept)
+	engine := h.engine(gw)
 	traced := traceOf(r)
 	if traced != nil {
 		engine.Observe = traced.attempt
@@ -52,15 +52,15 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	w, finish := h.record(w, ask, k)
 	defer finish()
 	result, err := engine.Answer(r.Context(), w, ask)
-	used = account(r, ask, kept, result, traced, started)
+	used = account(r, ask, gw, result, traced, started)
 	return statusError(err)
 }
 
 // admit asks for permission to send a request on.
 func (h *Handler) admit(
-	r *http.Request, kept *gateway.Gateway, identity *keychain.Identity,
+	r *http.Request, gw *gateway.Gateway, identity *keychain.Identity,
 ) (*keychain.Admission, error) {
-	admission, err := kept.Keychain.Admit(r.Context(), h.app.Counters(), identity)
+	admission, err := gw.Keychain.Admit(r.Context(), h.app.Counters(), identity)
 	return admission, statusError(gateway.Unavailable(err))
 }
 
@@ -74,10 +74,10 @@ func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens in
 // account reports the result of a request to the usage log, the metrics, the trace and the placeholders, and returns
 // how many tokens it used.
 func account(
-	r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
+	r *http.Request, ask *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
 ) (tokens int64) {
 	record := ask.Record(result, started)
-	kept.Usage.Add(record)
+	gw.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
 	publish(r, &record)
@@ -85,8 +85,8 @@ func account(
 }
 
 // engine returns a cascade whose attempts are counted in the metrics.
-func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
-	engine := h.app.Engine(kept, h.options, h.logger)
+func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
+	engine := h.app.Engine(gw, h.options, h.logger)
 	engine.Observe = observeAttempt
 	return engine
 }
@@ -94,7 +94,7 @@ func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
 // count answers a request to count tokens.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	defer h.app.Acquire()()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,9 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, kept, identity)
+	ask := newRequest(r, gw, identity)
 	ask.Header = headers(r, format)
-	if k := h.keeper(kept, identity, format); k != nil {
+	if k := h.keeper(gw, identity, format); k != nil {
 		ask.Stored = k
 	}
 	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
@@ -115,10 +115,10 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err = ask.ReadCount(format, text, place.Options(r.Header)); err != nil {
 		return statusError(err)
 	}
-	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	tokens, err := h.engine(kept).CountTokens(r.Context(), ask)
+	tokens, err := h.engine(gw).CountTokens(r.Context(), ask)
 	if err != nil {
 		return statusError(err)
 	}

@@ -26,9 +26,9 @@ const (
 	chargeRows  = 20
 	// readTime limits how long it may take to read the file of a batch from its provider.
 	readTime = 10 * time.Minute
-	// givenUp is the age at which a batch whose cost could not be found out is charged without one. Providers keep
+	// giveUpAge is the age at which a batch whose cost could not be found out is charged without one. Providers keep
 	// results for a shorter time.
-	givenUp = 40 * 24 * time.Hour
+	giveUpAge = 40 * 24 * time.Hour
 )
 
 // names returns the rules for the models that the requests of a batch name.
@@ -84,7 +84,7 @@ func (p *passing) check(ctx context.Context) error {
 	case p.input.IsBatch():
 		return p.chargeFirst(ctx, p.input)
 	case p.input.Batch != "":
-		batch, err := p.kept.Resources.Find(ctx, p.ask.User, p.ask.TeamID, passthrough.KindBatch, p.input.Batch)
+		batch, err := p.gw.Resources.Find(ctx, p.ask.User, p.ask.TeamID, passthrough.KindBatch, p.input.Batch)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
 			return nil
 		}
@@ -103,13 +103,13 @@ func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	one := *p
-	one.endpoint, one.waits = passthrough.Description(batch), true
-	description := one.fetch(ctx, batch)
+	fetching := *p
+	fetching.endpoint, fetching.waits = passthrough.Description(batch), true
+	description := fetching.fetch(ctx, batch)
 	if description != nil && !passthrough.Done(description) {
 		return nil // the provider says that it cannot be deleted, or its results are not in the file
 	}
-	now, err := p.kept.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
+	now, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
 	if err == nil && !now.Charged {
 		return apierror.New(http.StatusConflict, "batch_not_charged",
 			"the cost of the batch %s could not be read yet: try again in a minute", batch.ID)
@@ -122,9 +122,9 @@ func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) 
 func (p *passing) read(
 	ctx context.Context, row *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
 ) error {
-	one := *p
-	one.endpoint = row
-	c := one.candidate(o.Provider, o.ProviderKey)
+	reading := *p
+	reading.endpoint = row
+	c := reading.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
 	}
@@ -133,8 +133,8 @@ func (p *passing) read(
 	ask.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(id), Pinned: c,
 	}
-	w := &pouring{header: make(http.Header), into: into}
-	_, err := p.engine(p.kept).Answer(ctx, w, &ask)
+	w := &bodyWriter{header: make(http.Header), into: into}
+	_, err := p.engine(p.gw).Answer(ctx, w, &ask)
 	switch {
 	case w.failed != nil:
 		return w.failed
@@ -146,18 +146,18 @@ func (p *passing) read(
 	return into.Close()
 }
 
-// pouring is a http.ResponseWriter that writes the body into a sum or a check.
-type pouring struct {
+// bodyWriter is a http.ResponseWriter that writes the body into a sum or a check.
+type bodyWriter struct {
 	header http.Header
 	into   io.Writer
 	failed error
 }
 
-func (w *pouring) Header() http.Header { return w.header }
+func (w *bodyWriter) Header() http.Header { return w.header }
 
-func (w *pouring) WriteHeader(int) {}
+func (w *bodyWriter) WriteHeader(int) {}
 
-func (w *pouring) Write(text []byte) (int, error) {
+func (w *bodyWriter) Write(text []byte) (int, error) {
 	n, err := w.into.Write(text)
 	if err != nil {
 		w.failed = err
@@ -174,7 +174,7 @@ func (p *passing) charge(ctx context.Context, o *passthrough.Resource, descripti
 	case exact, row == nil:
 		return p.book(ctx, o, record)
 	case !p.waits:
-		p.later(ctx, o)
+		p.chargeLater(ctx, o)
 		return nil
 	}
 	results := passthrough.NewResults(p.catalog, o, time.Now(), func(size int64) error { return p.grow(ctx, size) })
@@ -196,19 +196,19 @@ func (p *passing) charge(ctx context.Context, o *passthrough.Resource, descripti
 
 // book writes the cost of a batch into the usage log, unless another node or request has done so.
 func (p *passing) book(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
-	first, err := p.kept.Resources.Charge(ctx, o)
+	first, err := p.gw.Resources.Charge(ctx, o)
 	if err != nil || !first {
 		return err
 	}
 	for i := range records {
-		p.kept.Usage.Add(records[i])
+		p.gw.Usage.Add(records[i])
 	}
 	return nil
 }
 
-// later reads the results of a batch in the background. While another batch is read, nothing is done: the job comes to
+// chargeLater reads the results of a batch in the background. While another batch is read, nothing is done: the job comes to
 // it within minutes.
-func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
+func (p *passing) chargeLater(ctx context.Context, o *passthrough.Resource) {
 	select {
 	case p.reading <- struct{}{}:
 	default:
@@ -216,7 +216,7 @@ func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
 	}
 	release := p.app.Acquire()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
-	known, job := *o, p.job(o, p.ask.Account)
+	known, job := *o, p.chargingJob(o, p.ask.Account)
 	go func() {
 		defer release()
 		defer func() { <-p.reading }()
@@ -226,11 +226,11 @@ func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
 	}()
 }
 
-// job returns what is needed to charge a batch without a client.
-func (p *passing) job(o *passthrough.Resource, account *keychain.Account) *passing {
+// chargingJob returns what is needed to charge a batch without a client.
+func (p *passing) chargingJob(o *passthrough.Resource, account *keychain.Account) *passing {
 	share := p.app.MemoryBudget().Share(o.UserID)
 	return &passing{
-		Handler: p.Handler, endpoint: passthrough.Description(o), kept: p.kept, catalog: p.app.Catalog(), waits: true,
+		Handler: p.Handler, endpoint: passthrough.Description(o), gw: p.gw, catalog: p.app.Catalog(), waits: true,
 		share: &share,
 		ask: &cascade.Request{
 			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
@@ -256,22 +256,22 @@ func (h *Handler) chargeBatches(ctx context.Context) {
 // ended.
 func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	defer h.app.Acquire()()
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil {
 		return
 	}
-	objects, err := kept.Resources.Uncharged(ctx, before, chargeRows)
+	objects, err := gw.Resources.Uncharged(ctx, before, chargeRows)
 	if err != nil {
 		return // the database reports the error itself
 	}
-	all := &passing{Handler: h, kept: kept}
+	all := &passing{Handler: h, gw: gw}
 	for i := range objects {
 		o := &objects[i]
-		account, err := kept.Keychain.Account(ctx, o.UserID)
+		account, err := gw.Keychain.Account(ctx, o.UserID)
 		if err != nil {
 			return
 		}
-		if all.job(o, account).chargeOne(ctx, o) != nil {
+		if all.chargingJob(o, account).chargeOne(ctx, o) != nil {
 			return
 		}
 	}
@@ -282,7 +282,7 @@ func (p *passing) chargeOne(ctx context.Context, o *passthrough.Resource) error 
 	defer p.share.Free()
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	if p.fetch(ctx, o); time.Since(o.CreatedAt) < givenUp {
+	if p.fetch(ctx, o); time.Since(o.CreatedAt) < giveUpAge {
 		return nil
 	}
 	return p.book(ctx, o, passthrough.Unknown(o, time.Now()))

@@ -143,11 +143,11 @@ func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 		h.AnswerItems = -1
 		return nil
 	}
-	kept, err := caddy.ParseDuration(text)
-	if err != nil || kept < time.Minute {
+	retention, err := caddy.ParseDuration(text)
+	if err != nil || retention < time.Minute {
 		return d.Errf("answer_items: %q is neither a duration of at least 1m, such as 1d, nor off", text)
 	}
-	h.AnswerItems = caddy.Duration(kept)
+	h.AnswerItems = caddy.Duration(retention)
 	return nil
 }
 

@@ -162,7 +162,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
 		AnswerItems: time.Duration(h.AnswerItems), NoCacheMarks: h.NoCacheMarks,
 	}.WithDefaults()
-	if err := h.orders(); err != nil {
+	if err := h.parseOrders(); err != nil {
 		return err
 	}
 	if h.DefaultTier != "" {
@@ -203,8 +203,8 @@ func (h *Handler) Validate() error {
 	return h.StoreResponses.validate()
 }
 
-// orders parses the options routing and weight.
-func (h *Handler) orders() error {
+// parseOrders parses the options routing and weight.
+func (h *Handler) parseOrders() error {
 	weighs := false
 	for name, text := range h.Routing {
 		tier, err := catalog.ParseTier(name)
@@ -246,7 +246,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 		return h.answer(w, r, formats.Place{})
 	}
-	if e, id, allow := passed(r.Method, path); e != nil {
+	if e, id, allow := findEndpoint(r.Method, path); e != nil {
 		return h.pass(w, r, e, id)
 	} else if allow != "" {
 		return methodNotAllowed(w, r, allow)
@@ -320,7 +320,7 @@ func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error
 	if gateway.ConsoleOffered(r) {
 		w.Header().Set("Vary", "Accept")
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			return edge.Root(w, r, next, "console/")
+			return edge.ServeRoot(w, r, next, "console/")
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -25,15 +25,15 @@ import (
 // budgets and allowed models apply, but not its limit of requests per minute. ctx is the context of the module that is
 // being provisioned.
 func Inside(ctx caddy.Context, user, key string) (http.RoundTripper, error) {
-	h := &Handler{Anonymous: cmp.Or(user, ofKey), EntryFallback: true}
+	h := &Handler{Anonymous: cmp.Or(user, userOfKey), EntryFallback: true}
 	if err := h.Provision(ctx); err != nil {
 		return nil, err
 	}
 	return &inside{h, key}, nil
 }
 
-// ofKey stands for the user of a key until a request looks the key up.
-const ofKey = "key"
+// userOfKey stands for the user of a key until a request looks the key up.
+const userOfKey = "key"
 
 type inside struct {
 	*Handler
@@ -44,8 +44,8 @@ type inside struct {
 // another one can be tried.
 const minPatience = 5 * time.Second
 
-// asking returns the handler for one request.
-func (i *inside) asking(ctx context.Context) (*Handler, error) {
+// handlerFor returns the handler for one request.
+func (i *inside) handlerFor(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {
 		patience := max(time.Until(end)/2, minPatience)
@@ -54,20 +54,20 @@ func (i *inside) asking(ctx context.Context) (*Handler, error) {
 	if i.key == "" {
 		return &h, nil
 	}
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil {
 		return nil, err
 	}
-	h.anonymous, err = kept.Keychain.Authenticate(ctx, i.key)
+	h.anonymous, err = gw.Keychain.Authenticate(ctx, i.key)
 	return &h, gateway.Unavailable(err)
 }
 
-// apart is a request's context without its values. They describe a client of the service, such as its key or its
+// detached is a request's context without its values. They describe a client of the service, such as its key or its
 // request id, rather than the service's own request. Only the trace span is kept.
-type apart struct{ context.Context } //nolint:containedctx // it is a context
+type detached struct{ context.Context } //nolint:containedctx // it is a context
 
 // Value returns nil for every key.
-func (apart) Value(any) any { return nil }
+func (detached) Value(any) any { return nil }
 
 // maxInside is the maximum size of an answer in bytes. Answers are held in memory.
 const maxInside = 16 << 20
@@ -79,8 +79,8 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer func() { _ = r.Body.Close() }() // required of a RoundTripper
 	}
 	w := &answerWriter{header: make(http.Header), status: http.StatusOK}
-	ctx := trace.ContextWithSpan(apart{r.Context()}, trace.SpanFromContext(r.Context()))
-	h, err := i.asking(ctx)
+	ctx := trace.ContextWithSpan(detached{r.Context()}, trace.SpanFromContext(r.Context()))
+	h, err := i.handlerFor(ctx)
 	if err == nil {
 		err = h.ServeHTTP(w, r.WithContext(ctx), nil)
 	}

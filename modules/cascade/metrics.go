@@ -121,7 +121,7 @@ func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	case c != nil:
 		series.provider, series.model = r.Provider, r.Model
 	}
-	counters := m.of(series)
+	counters := m.counters(series)
 	counters.requests.Inc()
 	counters.tokens.Add(float64(max(0, r.InputTokens) + max(0, r.OutputTokens)))
 	if r.CostKnown {
@@ -129,8 +129,8 @@ func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	}
 }
 
-// of returns the counters of a combination and creates them if necessary.
-func (m *teamMetrics) of(series teamSeries) *teamCounters {
+// counters returns the counters of a combination and creates them if necessary.
+func (m *teamMetrics) counters(series teamSeries) *teamCounters {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found := m.series[series]; found != nil {
@@ -145,11 +145,11 @@ func (m *teamMetrics) of(series teamSeries) *teamCounters {
 			return found
 		}
 	}
-	made := &teamCounters{
+	created := &teamCounters{
 		m.requests.WithLabelValues(series.team, series.provider, series.model),
 		m.tokens.WithLabelValues(series.team, series.provider, series.model),
 		m.cost.WithLabelValues(series.team, series.provider, series.model),
 	}
-	m.series[series] = made
-	return made
+	m.series[series] = created
+	return created
 }

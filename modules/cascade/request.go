@@ -27,19 +27,19 @@ func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity,
 		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was checked: put `api_auth gateway_key` before `cascade`")
 	}
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil {
 		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if !ok && identity.KeyID == "" { // the operator may have limited the user
-		identity, err = kept.Keychain.Keyless(r.Context(), identity.UserID)
+		identity, err = gw.Keychain.Keyless(r.Context(), identity.UserID)
 	}
-	return kept, identity, statusError(gateway.Unavailable(err))
+	return gw, identity, statusError(gateway.Unavailable(err))
 }
 
-func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
+func newRequest(r *http.Request, gw *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
 	ask := &cascade.Request{
-		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items,
+		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: gw.Sealer, Items: gw.Items,
 		User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID,
 	}
 	ask.Session = session(r)
@@ -54,7 +54,7 @@ func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Ident
 
 // read reads the request, and what the sender may use.
 func (h *Handler) read(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, kept *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, gw *gateway.Gateway,
 	identity *keychain.Identity,
 ) error {
 	format := place.Format
@@ -81,7 +81,7 @@ func (h *Handler) read(
 	default:
 		ask.Chat.Lease = lease
 	}
-	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
 	return nil

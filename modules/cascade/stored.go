@@ -82,8 +82,8 @@ func (o *StoreResponses) validate() error {
 // watchStored starts the jobs that renew the leases of this node's background answers and mark those of lost nodes as
 // failed.
 func (h *Handler) watchStored() {
-	if kept, err := h.app.Gateway(); err == nil {
-		kept.Stored.Watch()
+	if gw, err := h.app.Gateway(); err == nil {
+		gw.Stored.Watch()
 	}
 }
 
@@ -96,11 +96,11 @@ type keeper struct {
 }
 
 // keeper returns the keeper for a request in a format, or nil if nothing is stored for it.
-func (h *Handler) keeper(kept *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
+func (h *Handler) keeper(gw *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
 	}
-	return &keeper{service: kept.Stored, options: h.stored, owner: stored.Owner(identity.UserID, identity.TeamID)}
+	return &keeper{service: gw.Stored, options: h.stored, owner: stored.Owner(identity.UserID, identity.TeamID)}
 }
 
 // FindItems implements cascade.Stored.
@@ -134,13 +134,13 @@ func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper)
 // now. The memory of the request and what it took of limits are released when the answer ends, or here if it cannot be
 // started.
 func (h *Handler) background(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, kept *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, gw *gateway.Gateway,
 	admission *keychain.Admission, started time.Time,
 ) error {
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
 	behind := r.WithContext(ctx)
-	engine := h.engine(kept)
+	engine := h.engine(gw)
 	patience := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
 	later := body.NewLater(r.Context())
@@ -156,7 +156,7 @@ func (h *Handler) background(
 		ctx, k.turn, ask.Hub.Model, ask.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
 			result, err := engine.Answer(ctx, w, ask)
-			used = account(behind, ask, kept, result, nil, started)
+			used = account(behind, ask, gw, result, nil, started)
 			return err
 		}, done,
 	)
@@ -182,7 +182,7 @@ func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow
 // serveStored answers requests to the endpoints of stored objects.
 func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.Endpoint) error {
 	defer h.app.Acquire()()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 		text = read
 	}
 	return statusError(
-		gateway.Unavailable(kept.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)),
+		gateway.Unavailable(gw.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)),
 	)
 }
 

@@ -53,15 +53,15 @@ func noFile(cmd *cobra.Command, args []string) error {
 		cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
 }
 
-// sibling is the command of ours that was made before. Its root is the one to adopt.
-var sibling *cobra.Command
+// firstCommand is the command of ours that was made before. Its root is the one to adopt.
+var firstCommand *cobra.Command
 
-// joined records a command of ours. Caddy's commands are below the root when the second one comes.
-func joined(cmd *cobra.Command) {
-	if sibling != nil && sibling.HasParent() && sibling.Root().Annotations[adopted] == "" {
-		adopt(sibling.Root())
+// recordCommand records a command of ours. Caddy's commands are below the root when the second one comes.
+func recordCommand(cmd *cobra.Command) {
+	if firstCommand != nil && firstCommand.HasParent() && firstCommand.Root().Annotations[adopted] == "" {
+		adopt(firstCommand.Root())
 	}
-	sibling = cmd
+	firstCommand = cmd
 }
 
 // adopted marks a root that adopt has changed.
@@ -93,7 +93,7 @@ func adopt(root *cobra.Command) {
 		case name == "run" || name == "start":
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return lookAhead(cmd) }
 		case slices.Contains([]string{"stop", "reload", "trust", "untrust"}, name):
-			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return theirCaddyfile(cmd) }
+			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return useCaddyfile(cmd) }
 		case name == "validate":
 			cmd.RunE = validate
 		case name == "manpage":
@@ -103,7 +103,7 @@ func adopt(root *cobra.Command) {
 			cmd.Args = noFile
 		}
 		if slices.Contains([]string{"run", "reload", "stop", "validate", "adapt"}, cmd.Name()) {
-			cmd.RunE = explained(cmd.RunE)
+			cmd.RunE = withExplanation(cmd.RunE)
 		}
 	}
 }
@@ -138,9 +138,9 @@ func renamed(text string) string {
 	})
 }
 
-// theirCaddyfile makes a command that controls a running server take the address of the admin endpoint from the
+// useCaddyfile makes a command that controls a running server take the address of the admin endpoint from the
 // Caddyfile of the working directory, unless --config or --address is given.
-func theirCaddyfile(cmd *cobra.Command) error {
+func useCaddyfile(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if flags.Lookup("config") == nil || flags.Changed("config") || flags.Changed("address") {
 		return nil

@@ -26,7 +26,7 @@ type Flags struct {
 
 // AddConfig adds --config and --adapter to a command and its subcommands.
 func (f *Flags) AddConfig(root *cobra.Command) {
-	joined(root)
+	recordCommand(root)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&f.Config, "config", "c", "", "Configuration file (default: ./Caddyfile, if it exists)")
 	flags.StringVarP(&f.Adapter, "adapter", "a", "",

@@ -48,7 +48,7 @@ func lookAhead(cmd *cobra.Command) error {
 	}
 	defer end()
 	var needed listeners
-	if err := json.Unmarshal(app.Whole(), &needed); err != nil {
+	if err := json.Unmarshal(app.ConfigJSON(), &needed); err != nil {
 		return nil //nolint:nilerr // see above
 	}
 	if err := needed.admin(ctx, stopLine(config)); err != nil {
@@ -107,7 +107,7 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 		return nil //nolint:nilerr // loading the configuration reports it
 	}
 	if !address.IsUnixNetwork() {
-		return free(ctx, "the admin endpoint", address)
+		return checkFree(ctx, "the admin endpoint", address)
 	}
 	socket, _, _ := strings.Cut(address.Host, "|") // the mode of the socket follows
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
@@ -142,7 +142,7 @@ func (l *listeners) ports(ctx context.Context) error {
 			if err != nil {
 				return nil //nolint:nilerr // loading the configuration reports it
 			}
-			if err := free(ctx, "", address); err != nil {
+			if err := checkFree(ctx, "", address); err != nil {
 				return err
 			}
 			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.Redirects {
@@ -157,37 +157,37 @@ func (l *listeners) ports(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	return free(ctx, "", address)
+	return checkFree(ctx, "", address)
 }
 
 // maxPorts limits how many ports of a range are checked.
 const maxPorts = 100
 
-// free returns an error if somebody listens on an address. Caddy sets a socket option that lets others listen on the
+// checkFree returns an error if somebody listens on an address. Caddy sets a socket option that lets others listen on the
 // same address; free does not, and so notices them.
-func free(ctx context.Context, what string, address caddy.NetworkAddress) error {
+func checkFree(ctx context.Context, owner string, address caddy.NetworkAddress) error {
 	if address.Network != "" && !strings.HasPrefix(address.Network, "tcp") {
 		return nil
 	}
 	for offset := range min(address.PortRangeSize(), maxPorts) {
-		at := address.JoinHostPort(offset)
-		if strings.HasSuffix(at, ":0") {
+		text := address.JoinHostPort(offset)
+		if strings.HasSuffix(text, ":0") {
 			continue
 		}
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", text)
 		if err == nil {
 			err = l.Close()
 		}
-		if what != "" {
-			at = at + " of " + what
+		if owner != "" {
+			text = text + " of " + owner
 		}
 		switch {
 		case errors.Is(err, errInUse):
-			return fmt.Errorf("the address %s is in use by another process: stop that process, or change the configuration", at)
+			return fmt.Errorf("the address %s is in use by another process: stop that process, or change the configuration", text)
 		case errors.Is(err, errElsewhere):
-			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", at)
+			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", text)
 		case errors.Is(err, errForbidden):
-			return fmt.Errorf("the address %s is not permitted for this user: %s", at, permission())
+			return fmt.Errorf("the address %s is not permitted for this user: %s", text, permission())
 		}
 	}
 	return nil

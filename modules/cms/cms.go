@@ -179,11 +179,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
 		}
-		called = h.OIDC.Called()
+		called = h.OIDC.DisplayName()
 	}
-	made := false
+	created := false
 	n, err := tollgate.Share(h.app, nodes, key, func() (*node, error) {
-		made = true
+		created = true
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
@@ -199,7 +199,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
-	if !made { // a reload of the configuration also reloads the files
+	if !created { // a reload of the configuration also reloads the files
 		if err := n.server.Reload(); err != nil {
 			return err
 		}

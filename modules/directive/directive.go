@@ -33,12 +33,12 @@ func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 		if !ok {
 			return parse(h)
 		}
-		at := noted.add(h.Dispenser)
+		index := noted.add(h.Dispenser)
 		handler, err := parse(h)
 		if err != nil {
 			return nil, err
 		}
-		return placed{handler, at}, nil
+		return placed{handler, index}, nil
 	})
 }
 
@@ -88,7 +88,7 @@ func (p *places) add(d *caddyfile.Dispenser) (index int) {
 // placed is a handler whose JSON includes its place. That JSON is never loaded.
 type placed struct {
 	caddyhttp.MiddlewareHandler
-	at int
+	index int
 }
 
 func (p placed) CaddyModule() caddy.ModuleInfo {
@@ -100,7 +100,7 @@ func (p placed) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sjson.SetRawBytes(text, memberName, []byte(strconv.Itoa(p.at)))
+	return sjson.SetRawBytes(text, memberName, []byte(strconv.Itoa(p.index)))
 }
 
 // Interface guards

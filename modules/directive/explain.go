@@ -26,20 +26,20 @@ func Explain(filename string, text []byte, err error) string {
 	}
 	way := ways[len(ways)-1] // an app may load others
 	app, words := message[way[2]:way[3]], message[way[1]:]
-	var at place
+	var origin place
 	if app == "http" {
-		at, words = ofHandler(filename, text, words)
+		origin, words = placeOfHandler(filename, text, words)
 	} else {
-		at = ofOption(filename, text, app)
+		origin = placeOfOption(filename, text, app)
 	}
-	if at.tokens == nil {
+	if origin.tokens == nil {
 		return ""
 	}
-	where := at.line(words)
+	line := origin.line(words)
 	if ends := chain.FindAllStringIndex(words, -1); ends != nil {
 		words = words[ends[len(ends)-1][1]:]
 	}
-	return fmt.Sprintf("%s:%d: %s", where.File, where.Line, words)
+	return fmt.Sprintf("%s:%d: %s", line.File, line.Line, words)
 }
 
 var (
@@ -64,16 +64,16 @@ var (
 // parsed returns a parse error with its line in front. The first line that the error names is the innermost.
 func parsed(words, filename string, text []byte) string {
 	words = tokensFor.ReplaceAllString(words, "")
-	at := lines.FindStringSubmatchIndex(words)
-	if at == nil {
+	match := lines.FindStringSubmatchIndex(words)
+	if match == nil {
 		return words
 	}
-	return words[at[2]:at[3]] + ": " + words[:at[0]] + unset(words[at[2]:at[3]], filename, text)
+	return words[match[2]:match[3]] + ": " + words[:match[0]] + unset(words[match[2]:match[3]], filename, text)
 }
 
 // unset returns a hint if a line uses an environment variable that is not set, for which the parser inserts nothing.
-func unset(where, filename string, text []byte) string {
-	number, ok := strings.CutPrefix(where, filename+":")
+func unset(line, filename string, text []byte) string {
+	number, ok := strings.CutPrefix(line, filename+":")
 	n, err := strconv.Atoi(number)
 	all := strings.Split(string(text), "\n")
 	if !ok || err != nil || n < 1 || n > len(all) {
@@ -100,9 +100,9 @@ func served(message string) string {
 	return message
 }
 
-// ofHandler returns the place of the directive whose handler an error is about, and the rest of the error after the
+// placeOfHandler returns the place of the directive whose handler an error is about, and the rest of the error after the
 // path to the handler.
-func ofHandler(filename string, text []byte, words string) (place, string) {
+func placeOfHandler(filename string, text []byte, words string) (place, string) {
 	var noted places
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text,
 		map[string]any{"filename": filename, optionName: &noted})
@@ -136,15 +136,15 @@ func ofHandler(filename string, text []byte, words string) (place, string) {
 		handler = handler.Get("handle").Get(name(4))
 		words = words[step[1]:]
 	}
-	at := handler.Get(memberName)
-	if !at.Exists() {
+	index := handler.Get(memberName)
+	if !index.Exists() {
 		return place{}, ""
 	}
-	return noted[at.Int()], words
+	return noted[index.Int()], words
 }
 
-// ofOption finds the global option of an app. The name of the app begins with that of the option.
-func ofOption(filename string, text []byte, app string) place {
+// placeOfOption finds the global option of an app. The name of the app begins with that of the option.
+func placeOfOption(filename string, text []byte, app string) place {
 	blocks, err := caddyfile.Parse(filename, text)
 	if err != nil || len(blocks) == 0 || len(blocks[0].Keys) > 0 {
 		return place{}

@@ -35,7 +35,7 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
-		own, known := 0, false
+		words, known := 0, false
 		opened, closed := 0, 0
 		for ; i < len(tokens) && tokens[i].Line == first.Line && tokens[i].File == first.File; i++ {
 			switch text := tokens[i].Text; {
@@ -43,8 +43,8 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 				opened++
 			case text == "}":
 				closed++
-			case has(message, text):
-				own += len(text)
+			case containsWord(message, text):
+				words += len(text)
 				known = known || text == first.Text || len(text) >= 4
 			}
 		}
@@ -54,7 +54,7 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 		}
 		score := 0
 		if known && len(blocks) > 0 {
-			score = outer + own
+			score = outer + words
 		}
 		if score > highest {
 			best, highest = first, score
@@ -67,8 +67,8 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 	return best, highest
 }
 
-// has reports whether a message contains word, or its plural, as a whole word.
-func has(message, word string) bool {
+// containsWord reports whether a message contains word, or its plural, as a whole word.
+func containsWord(message, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(message[from:], word)
 		if i < 0 || word == "" {

@@ -26,10 +26,10 @@ func unhandled(ctx context.Context) bool {
 	return passed
 }
 
-// Root answers a request for the root of a site on behalf of a service whose pages are below the root: it redirects to
+// ServeRoot answers a request for the root of a site on behalf of a service whose pages are below the root: it redirects to
 // them if no handler behind the service answers and no home page is in front of it. The address is relative, for
 // proxies that strip a part of the path.
-func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
+func ServeRoot(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
 	if err := next.ServeHTTP(w, r); err != nil || !Unhandled(r.Context()) {
 		return err
 	}
@@ -39,9 +39,9 @@ func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to str
 	return nil
 }
 
-// Home answers a request for the root of a site with home if no next handler answers it. Until then Unhandled returns
+// ServeHome answers a request for the root of a site with home if no next handler answers it. Until then Unhandled returns
 // false, so that services leave the root to the home page.
-func Home(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
+func ServeHome(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
 	ctx := r.Context()
 	caddyhttp.SetVar(ctx, homeVar, true)
 	err := next.ServeHTTP(w, r)

@@ -44,15 +44,15 @@ var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours d
 // configuration without such a module has no App and no gateway tables. App has no options of its own; its options are
 // catalog, first_run and allow_networks of the app tollgate.
 type App struct {
-	host    *tollgate.App
-	ctx     caddy.Context
-	logger  *zap.Logger
-	db      *store.DB
-	catalog *Catalog
-	first   *FirstRun       // nil if first_run is not configured
-	kept    *time.Duration  // how long requests stay in the log; nil means the default
-	alerts  *alerts.Options // nil if no alerts are configured
-	gateway atomic.Pointer[Gateway]
+	host       *tollgate.App
+	ctx        caddy.Context
+	logger     *zap.Logger
+	db         *store.DB
+	catalog    *Catalog
+	first      *FirstRun       // nil if first_run is not configured
+	requestLog *time.Duration  // how long requests stay in the log; nil means the default
+	alerts     *alerts.Options // nil if no alerts are configured
+	gateway    atomic.Pointer[Gateway]
 
 	pricing sync.Mutex    // guards priced, and keeps changes of prices in order
 	priced  *storedPrices // what this configuration's catalog has; nil before it was read
@@ -88,9 +88,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	a.host.OnStart(a.begin)
-	a.host.OnSettled(a.cutRequests)
-	a.host.OnSettled(a.tell)
-	a.host.OnCut(a.cut)
+	a.host.OnSettled(a.applyRequestLog)
+	a.host.OnSettled(a.applyAlerts)
+	a.host.OnCut(a.closeConnections)
 	return nil
 }
 
@@ -140,8 +140,8 @@ func (a *App) begin() error {
 	return nil
 }
 
-// cut closes the connections that requests wait for.
-func (a *App) cut() {
+// closeConnections closes the connections that requests wait for.
+func (a *App) closeConnections() {
 	if g := a.gateway.Load(); g != nil {
 		g.Stored.Cut() // first: what is cut off must not be taken for an answer
 		g.connections.Cut()

@@ -209,12 +209,12 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service,
 ) (found []string, servers []keychain.ModelServer, err error) {
 	for _, p := range a.Catalog().Providers() {
-		key, there := p.EnvironmentKey(os.Getenv)
-		if !there && slices.Contains(p.Env, "OPENAI_API_KEY") {
+		key, isSet := p.EnvironmentKey(os.Getenv)
+		if !isSet && slices.Contains(p.Env, "OPENAI_API_KEY") {
 			_, key.BaseURL = catalog.EnvironmentBase("OPENAI_API_KEY", os.Getenv)
 		}
-		own := there && key.BelongsTo(p.BaseURL)
-		used := own && a.Catalog().OwnKeys != catalog.OwnKeysNever
+		isProviders := isSet && key.BelongsTo(p.BaseURL)
+		used := isProviders && a.Catalog().OwnKeys != catalog.OwnKeysNever
 		for _, name := range p.Env {
 			secret := ""
 			if used && name == key.Variable {
@@ -226,7 +226,7 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		}
 		if used {
 			found = append(found, p.Code+" ("+key.Variable+")")
-		} else if !own && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
+		} else if !isProviders && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
 			// The gateway's own clients read the same variables, so the base URL may be that of this gateway.
 			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
 		}

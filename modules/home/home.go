@@ -84,8 +84,8 @@ var library = sync.OnceValues(func() (*documents.Library, error) {
 	}})
 })
 
-// spare returns a random key for the tokens of forms when nobody can sign in. It lasts as long as the process.
-var spare = sync.OnceValue(func() []byte {
+// randomKey returns a random key for the tokens of forms when nobody can sign in. It lasts as long as the process.
+var randomKey = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return key
@@ -112,7 +112,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		Services: h.services, State: h.state, Local: direct, Bar: h.app.Bar(home.SchemaName), Conceal: conceal,
 		Logger: ctx.Logger(), Documents: library, DocumentsFor: audience,
 		BaseURL: strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/"),
-		Signer:  func() signed.Signer { return signed.Signer{Key: spare(), Label: "home form"} },
+		Signer:  func() signed.Signer { return signed.Signer{Key: randomKey(), Label: "home form"} },
 	}
 	if h.OIDC != nil {
 		keys := h.app.Keys(home.SchemaName)
@@ -129,13 +129,13 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		if o.OIDC, _, err = h.OIDC.Make(h.app, key); err != nil {
 			return err
 		}
-		for theirs, ours := range h.OIDC.Groups {
-			if len(ours) != 1 || ours[0] != home.AdministratorGroup {
+		for group, serviceGroups := range h.OIDC.Groups {
+			if len(serviceGroups) != 1 || serviceGroups[0] != home.AdministratorGroup {
 				return fmt.Errorf("oidc: group %s stands for %s: the home page has only %s",
-					theirs, strings.Join(ours, " "), home.AdministratorGroup)
+					group, strings.Join(serviceGroups, " "), home.AdministratorGroup)
 			}
 		}
-		o.OIDCLabel = h.OIDC.Called()
+		o.OIDCLabel = h.OIDC.DisplayName()
 		o.SignedOut = func(ctx context.Context, issuer, subject string) {
 			h.app.SignedOut(ctx, home.SchemaName, issuer, subject)
 		}
@@ -167,7 +167,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		h.serve(w, r)
 		return nil
 	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		return edge.Home(w, r, next, http.HandlerFunc(h.serve))
+		return edge.ServeHome(w, r, next, http.HandlerFunc(h.serve))
 	}
 	return next.ServeHTTP(w, r)
 }

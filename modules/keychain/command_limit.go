@@ -14,8 +14,8 @@ import (
 
 // limited is the holder on whom a command imposes limits.
 type limited struct {
-	on, id string
-	name   string // for messages
+	kind, id string
+	name     string // for messages
 }
 
 // limitCommand completes a command that shows and changes the limits that the operator imposes on a holder. find
@@ -43,7 +43,7 @@ func limitCommand(
 				return err
 			}
 		}
-		limits, err := s.ImposedLimits(s.Ctx, holder.on, holder.id)
+		limits, err := s.ImposedLimits(s.Ctx, holder.kind, holder.id)
 		if err == nil && *until == "" &&
 			slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
 			var change keychain.KeyChange
@@ -54,12 +54,12 @@ func limitCommand(
 			if *lift {
 				change.Limits = func(l *keychain.Limits) { *l = keychain.Limits{} }
 			}
-			limits, err = s.Impose(s.Ctx, holder.on, holder.id, change)
+			limits, err = s.Impose(s.Ctx, holder.kind, holder.id, change)
 		}
 		if err != nil {
 			return err
 		}
-		raise, err := s.RaiseOf(s.Ctx, holder.on, holder.id)
+		raise, err := s.RaiseOf(s.Ctx, holder.kind, holder.id)
 		if err != nil {
 			return err
 		}
@@ -69,10 +69,10 @@ func limitCommand(
 			UserID string `json:"user_id,omitempty"`
 			keychain.Limits
 			Raise *keychain.Raise `json:"raise,omitempty"`
-		}{holder.on, holder.id, s.user, limits, raise}, func(w io.Writer) {
+		}{holder.kind, holder.id, s.user, limits, raise}, func(w io.Writer) {
 			cli.Row(w, "Imposed on the "+holder.name+":", cmp.Or(limitsText(&limits), "none"))
 			if raise != nil {
-				cli.Row(w, "Until "+when(&raise.Until)+":", limitsText(&raise.Limits))
+				cli.Row(w, "Until "+formatTime(&raise.Until)+":", limitsText(&raise.Limits))
 			}
 		})
 	})
@@ -82,7 +82,7 @@ func limitCommand(
 // raise imposes the limits of the flags until a time. The value none ends that early.
 func (s *session) raise(holder limited, flags *keyFlags, until string) error {
 	if until == none {
-		return s.SetRaise(s.Ctx, holder.on, holder.id, nil, nil)
+		return s.SetRaise(s.Ctx, holder.kind, holder.id, nil, nil)
 	}
 	end, err := parseEnd(until, time.Now())
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *session) raise(holder limited, flags *keyFlags, until string) error {
 	if err != nil {
 		return err
 	}
-	return s.SetRaise(s.Ctx, holder.on, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
+	return s.SetRaise(s.Ctx, holder.kind, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
 }
 
 // limitFlagsUsage stands for the flags of newLimitFlags in a usage line.

@@ -24,7 +24,7 @@ func modelCommands(o *options) *cobra.Command {
 			if err := s.RemoveModel(s.Ctx, s.user, args[0]); err != nil {
 				return err
 			}
-			return s.removed(args[0])
+			return s.printRemoved(args[0])
 		}),
 	}
 	return cli.Group(&cobra.Command{Use: "models", Short: "Manages the model table of a user"},
@@ -128,7 +128,7 @@ configuration allows them with allow_networks in the option tollgate.
 			}
 		}
 		entry, err := s.AddModel(s.Ctx, s.user, custom)
-		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.Whole()) == "{}" {
+		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.ConfigJSON()) == "{}" {
 			return fmt.Errorf("%s. No configuration was read, because there is no Caddyfile in this folder: "+
 				"name the server's file with --config", refusal.Message)
 		}
