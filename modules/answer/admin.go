@@ -24,20 +24,20 @@ func init() {
 
 // Admin adds routes to Caddy's admin endpoint, for operators of the server:
 //
-//   - GET /admin/answer/traces?before=&limit=: the newest answers, without their texts.
-//   - GET /admin/answer/traces/{id}: the outcome of a question and how it was reached: each stage, the passages
-//     found, what was computed, and what the checks found. It contains the question. A client that accepts
+//   - GET /admin/answer/traces?before=&limit=: lists the newest answers, without their texts.
+//   - GET /admin/answer/traces/{id}: returns the outcome of a question and how it was reached: the question, each
+//     stage, the passages found, the computed values, and the results of the checks. A client that accepts
 //     text/html gets a page with the texts of the passages.
-//   - GET and POST /admin/answer/keys: lists the keys, or makes a new one from {"label", "account", "limit",
-//     "expires_seconds", "services"}, of which label is required. The response is the only one that contains the
-//     key.
+//   - GET /admin/answer/keys: lists the keys.
+//   - POST /admin/answer/keys: creates a key from {"label", "account", "limit", "expires_seconds", "services"}, of
+//     which only label is required. No later response contains the key.
 //   - POST /admin/answer/keys/{id}/revoke: revokes a key.
-//   - GET /admin/answer/corpus: counts what is in the corpus.
-//   - GET /admin/answer/corpus/documents?kind=&after=&limit=: lists the documents; with ?url= describes what was
-//     made of one. DELETE /admin/answer/corpus/documents?url= removes one.
+//   - GET /admin/answer/corpus: counts the documents, passages and facts of the corpus.
+//   - GET /admin/answer/corpus/documents?kind=&after=&limit=: lists the documents. With ?url= it describes one
+//     document: its pages, tables and facts. DELETE /admin/answer/corpus/documents?url= removes a document.
 //   - POST /admin/answer/corpus/ingest: ingests the documents of an application/jsonl body, one per line, or
-//     files of this machine: {"paths", "issuer", "workers"}. The response has a line from time to time with the
-//     progress, and a last one with the result.
+//     files of this machine: {"paths", "issuer", "workers"}. The response has lines with the progress, and a last
+//     line with the result.
 //
 // If one process has several answer APIs on different databases, keys and corpus can only be managed with the
 // command tollgate answer.
@@ -51,8 +51,8 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{
-		{Pattern: "/admin/answer/traces", Handler: withRetryAfter(traces)},
-		{Pattern: "/admin/answer/traces/", Handler: withRetryAfter(trace)},
+		{Pattern: "/admin/answer/traces", Handler: withRetryAfter(listTraces)},
+		{Pattern: "/admin/answer/traces/", Handler: withRetryAfter(showTrace)},
 		{Pattern: "/admin/answer/keys", Handler: withRetryAfter(keys)},
 		{Pattern: "/admin/answer/keys/", Handler: withRetryAfter(revoke)},
 		{Pattern: "/admin/answer/corpus", Handler: withRetryAfter(stats)},
@@ -61,7 +61,8 @@ func (Admin) Routes() []caddy.AdminRoute {
 	}
 }
 
-// withRetryAfter wraps a handler so that it answers 503 with Retry-After while the database is down or being opened.
+// withRetryAfter wraps a handler. If the database is down or still being opened, the wrapped handler answers 503 with
+// Retry-After.
 func withRetryAfter(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := do(w, r)
@@ -102,14 +103,14 @@ func tell(w http.ResponseWriter, status int, answer any) error {
 // maxTraces is the default and the largest number of answers in a list.
 const maxTraces = 100
 
-// acceptsHTML reports whether the client accepts HTML. It sets the Vary header.
+// acceptsHTML reports whether the client accepts HTML. It also sets the response header Vary.
 func acceptsHTML(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Vary", "Accept")
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// traces lists the newest answers.
-func traces(w http.ResponseWriter, r *http.Request) error {
+// listTraces lists the newest answers.
+func listTraces(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
@@ -133,8 +134,8 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, map[string]any{"answers": list})
 }
 
-// trace looks for an answer in all answer APIs of the process.
-func trace(w http.ResponseWriter, r *http.Request) error {
+// showTrace shows the trace with the id in the path. It searches all answer APIs of the process.
+func showTrace(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
 	}
 	var failed error
-	// Collected first, because reloads wait while the pool is being iterated.
+	// The nodes are collected first, because a reload waits while the pool is iterated.
 	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) {
 		err := show(node.server)
 		if err == nil {
@@ -166,9 +167,9 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
 
-// soleNode returns the answer API of the process, for requests that are not about one question. During a reload
-// the API of the previous configuration exists too; several APIs on one database have the same keys and
-// documents. It returns an error if there is none or if there are several on different databases.
+// soleNode returns the answer API of the process, for requests that are not about one question. During a reload, the
+// API of the previous configuration exists too and is ignored. Of several APIs on one database it returns any, because
+// they share keys and documents. It returns an error if there is no API, or if the APIs use different databases.
 func soleNode() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// maxUpload bounds the documents of one ingest over HTTP, and maxIngestBody the body of a request to ingest
-	// files, in bytes.
+	// maxUpload bounds the documents in the body of an ingest request, and maxIngestBody a body that names files instead,
+	// in bytes.
 	maxUpload     = 1 << 30
 	maxIngestBody = 64 << 10
 	maxPaths      = 100
@@ -35,7 +35,7 @@ const (
 	progressInterval = 200 * time.Millisecond
 )
 
-// stats serves the counts of the corpus.
+// stats serves the numbers of documents, passages and facts in the corpus.
 func stats(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
@@ -105,20 +105,20 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, map[string]any{"documents": shown})
 }
 
-// ingesting is held by the ingest over HTTP that is under way, because only one may be.
+// ingesting is locked while an ingest over HTTP runs. Only one may run at a time.
 var ingesting sync.Mutex
 
-// ingestion describes what an ingest over HTTP reads.
+// ingestion is the source of an ingest over HTTP.
 type ingestion struct {
 	Paths   []string `json:"paths"`
 	Issuer  string   `json:"issuer"`
 	Workers int      `json:"workers"`
 }
 
-// progressLine is a line in the response to an ingest: its progress, or in the last line its result.
+// progressLine is a line in the response to an ingest: the progress so far or, in the last line, the result.
 type progressLine struct {
 	Status string `json:"status"` // running, done or failed
-	ingested
+	ingestResult
 	Files int    `json:"files"` // all files and those that have been read, with their bytes
 	Read  int    `json:"read"`
 	Bytes int64  `json:"bytes"`
@@ -126,8 +126,8 @@ type progressLine struct {
 	Error string `json:"error,omitempty"` // the error that ended it
 }
 
-// ingest ingests the documents of the body, one per line, or files of this machine. It ends when the client
-// leaves. When it is requested again it continues, because documents that are there already are skipped.
+// ingest ingests the documents in the body, one per line, or files of this machine. It stops when the client
+// disconnects. The same request then continues the work, because documents that are already in the corpus are skipped.
 func ingest(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodPost); err != nil {
 		return err
@@ -158,7 +158,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		_ = out.Encode(line) // an error means that the client has left
 		_ = http.NewResponseController(w).Flush()
 	}
-	line := &progressLine{Status: "running", ingested: ingested{Problems: []string{}}}
+	line := &progressLine{Status: "running", ingestResult: ingestResult{Problems: []string{}}}
 	last := time.Now()
 	say(line)
 	for _, path := range source.Paths {
@@ -190,7 +190,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// plus returns the line with the progress of one more file or folder added.
+// plus returns the line with the progress and the problems of one more file or folder added.
 func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 	t.add(p, problems)
 	t.Files += p.Files
@@ -200,7 +200,8 @@ func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 	return t
 }
 
-// readIngestion reads what is to be ingested. The caller must call end, which removes the stored body.
+// readIngestion reads the source of an ingest from the request. The caller must call end, which removes the stored
+// body.
 func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, end func(), err error) {
 	end = func() {}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -254,8 +255,8 @@ func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, en
 
 var errLong = errors.New("more than 1 GiB: send it in parts")
 
-// storeBody writes a body to a file whose name is derived from its content, so that a document without a URL is
-// recognised when it is sent again.
+// storeBody writes a body to a file and returns its path. The file's name is a digest of the body, so that a document
+// without a URL is recognised when it is sent again.
 func storeBody(dir string, body io.Reader) (path string, err error) {
 	f, err := os.Create(filepath.Join(dir, "body"))
 	if err != nil {

@@ -22,8 +22,8 @@ func (s pooledSource) Destruct() error {
 	return nil
 }
 
-// pooled returns the keys of an issuer, or those at jwksURL, from the pool. It stores their address in *address; the
-// caller must release that in Cleanup.
+// pooled returns from the pool the keys of an issuer, or the keys at jwksURL if that is not empty. It sets *address to
+// the pool's key; the caller must delete that from sources in Cleanup.
 func pooled(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
 	location, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
 	if location.JWKS == "" {
@@ -40,8 +40,7 @@ func pooled(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error)
 	return source, nil
 }
 
-// takeSource returns the source of an address, which is shared by all its users. Each call must be followed by one
-// sources.Delete.
+// takeSource returns the shared source of keys for an address. Each call must be followed by one sources.Delete.
 func takeSource(address jwks.Address) (*jwks.Source, error) {
 	loaded, _, err := sources.LoadOrNew(address, func() (caddy.Destructor, error) {
 		return pooledSource{jwks.NewSource(address,
@@ -53,8 +52,8 @@ func takeSource(address jwks.Address) (*jwks.Source, error) {
 	return loaded.(pooledSource).Source, nil
 }
 
-// localKeys returns the keys of local tokens, which are derived from the keyring. All of them are tried, so that those
-// of an older master key remain valid.
+// localKeys returns the keys of local tokens, which are derived from the keyring. A token may be signed with any of
+// them, so that tokens of an older master key remain valid.
 type localKeys func() ([][]byte, error)
 
 // Find implements jwks.Finder.

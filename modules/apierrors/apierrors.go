@@ -221,7 +221,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	rw.expects = r.ProtoMajor == 1 && r.Header["Expect"] != nil
 	r.Header[requestIDHeader] = rw.id[2:] // upstreams get our id, not the client's
 	if r.Header["Connection"] != nil {
-		keepRequestID(r.Header)
+		unlistRequestID(r.Header)
 	}
 
 	// Handlers below may rewrite the request in place, so its method and path are read now.
@@ -238,7 +238,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	if err == nil {
 		if !rw.began {
-			rw.stamp() // net/http is about to send an empty 200
+			rw.setRequestID() // net/http is about to send an empty 200
 		}
 		return nil
 	}

@@ -38,18 +38,18 @@ func identify(ctx context.Context, vars map[string]any) string {
 	return id
 }
 
-// keepRequestID removes X-Request-Id from the client's Connection header, whose names proxies do not pass on.
-func keepRequestID(header http.Header) {
+// unlistRequestID removes X-Request-Id from the client's Connection header, whose names proxies do not pass on.
+func unlistRequestID(header http.Header) {
 	values := header["Connection"]
-	named := func(name string) bool { return strings.EqualFold(strings.Trim(name, " \t"), requestIDHeader) }
+	isRequestID := func(name string) bool { return strings.EqualFold(strings.Trim(name, " \t"), requestIDHeader) }
 	if !slices.ContainsFunc(values, func(value string) bool {
-		return slices.ContainsFunc(strings.Split(value, ","), named)
+		return slices.ContainsFunc(strings.Split(value, ","), isRequestID)
 	}) {
 		return
 	}
 	remaining := make([]string, 0, len(values))
 	for _, value := range values {
-		if names := slices.DeleteFunc(strings.Split(value, ","), named); len(names) > 0 {
+		if names := slices.DeleteFunc(strings.Split(value, ","), isRequestID); len(names) > 0 {
 			remaining = append(remaining, strings.Join(names, ","))
 		}
 	}

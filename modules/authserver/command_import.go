@@ -69,7 +69,7 @@ Passwords and secrets are hashed anew when they are used the first time.
 		if err != nil {
 			return err
 		}
-		server, end, err := offline(s, keys)
+		server, end, err := newOfflineServer(s, keys)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ instead, for the operator to hand over, and needs no mail server.
 
 // keys returns the keys of the server in the configuration. It is an error if there are servers with different issuers.
 func (s *session) keys() (*config.Config, error) {
-	all, _, err := configured(s)
+	all, _, err := serverKeys(s)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func reseal(s *session) (all encryption.Resealed, err error) {
 
 // resealBy seals again with the keys of one server. before is the number of texts that were sealed again until then.
 func resealBy(s *session, keys *config.Config, before int) (done encryption.Resealed, err error) {
-	server, end, err := offline(s, keys)
+	server, end, err := newOfflineServer(s, keys)
 	if err != nil {
 		return done, err
 	}
@@ -89,9 +89,9 @@ func resealBy(s *session, keys *config.Config, before int) (done encryption.Rese
 	})
 }
 
-// configured returns the distinct keys of all servers of the configuration, of which there is at least one, and the
+// serverKeys returns the distinct keys of all servers of the configuration, of which there is at least one, and the
 // names of their files.
-func configured(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
+func serverKeys(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
 	known := make(map[[32]byte]bool)
 	names = make(map[*config.Config]string)
 	err = s.App.Handlers(serviceName, func(handler json.RawMessage) error {
@@ -116,7 +116,7 @@ func configured(s *session) (list []*config.Config, names map[*config.Config]str
 // sealers returns the keys of those servers of the configuration that seal something, or those of the first server if
 // none does. Two servers that would undo each other's work are an error.
 func sealers(s *session) (list []*config.Config, err error) {
-	all, names, err := configured(s)
+	all, names, err := serverKeys(s)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +138,9 @@ func sealers(s *session) (list []*config.Config, err error) {
 	return list, nil
 }
 
-// offline returns a server with the given keys, on the database of a session, that serves no requests, and the function
+// newOfflineServer returns a server with the given keys, on the database of a session, that serves no requests, and the function
 // that closes it.
-func offline(s *session, keys *config.Config) (*authserver.Server, func() error, error) {
+func newOfflineServer(s *session, keys *config.Config) (*authserver.Server, func() error, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	shared := counters.NewMemory(time.Now)

@@ -24,12 +24,12 @@ const operator = "admin"
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
 		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
-		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*people).Disable),
-		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*people).Enable))
+		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*userStore).Disable),
+		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*userStore).Enable))
 }
 
-// people is a short name for the users.
-type people = users.Users
+// userStore is a short name for the users.
+type userStore = users.Users
 
 // shownUser is a user in the output.
 type shownUser struct {
@@ -67,7 +67,7 @@ func printUser(s *session, u *users.User, generated, note string) error {
 
 // runUsers returns a subcommand that calls work with the users.
 func (o *options) runUsers(
-	work func(s *session, p *people, cmd *cobra.Command, args []string) error,
+	work func(s *session, p *userStore, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
 	return o.run(func(s *session, cmd *cobra.Command, args []string) error {
 		return work(s, authserver.OfflineUsers(s.Server), cmd, args)
@@ -104,7 +104,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	noPassword := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
-	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
+	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		if n.Email, n.Name = args[0], *name; *admin {
 			n.Role = users.RoleAdmin
 		}
@@ -134,7 +134,7 @@ func userListCommand(o *options) *cobra.Command {
 	}
 	limit := cmd.Flags().Int("limit", 1000, "How many")
 	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
-	cmd.RunE = o.runUsers(func(s *session, p *people, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.runUsers(func(s *session, p *userStore, _ *cobra.Command, _ []string) error {
 		list, err := p.List(s.Ctx, "", kernel.Page{Limit: *limit, Offset: *offset, Newest: true})
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		Short: "Gives a user a new password, from standard input; all sessions end",
 	}
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
+	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		u, err := p.FindEmail(s.Ctx, args[0])
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func userResetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),
 		Short: "Takes away a user's passkeys, authenticator apps and recovery codes",
-		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {
+		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
 			u, err := p.FindEmail(s.Ctx, args[0])
 			if err != nil {
 				return err
@@ -200,12 +200,12 @@ func userResetCommand(o *options) *cobra.Command {
 }
 
 // userStatusCommand returns the command disable or enable.
-func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string,
+func userStatusCommand(o *options, name, short string, set func(p *userStore, ctx context.Context, id, by string,
 	may ...func(u *users.User) error) (*users.User, error),
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,
-		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {
+		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
 			u, err := p.FindEmail(s.Ctx, args[0])
 			if err != nil {
 				return err

@@ -89,13 +89,13 @@ func backupCommand(root *cobra.Command) {
 				s.Note("The backup does not contain the master key, because it is not in a file: keep the keys that the option keyring names.")
 			}
 			s.Note("The backup contains neither the configuration nor certificates; certificates are obtained again.")
-			note(s, args[0], m)
+			noteBackup(s, args[0], m)
 		})
 	})
 }
 
-// note records the backup for the home page of the server.
-func note(s *cli.Session, folder string, m *backup.Manifest) {
+// noteBackup records the backup for the home page of the server.
+func noteBackup(s *cli.Session, folder string, m *backup.Manifest) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
 		err = s.App.NoteBackup(tollgate.Backup{At: m.Begun, Folder: folder})

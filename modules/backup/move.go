@@ -68,7 +68,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		target, err := database(*to)
+		target, err := openArgument(*to)
 		if err != nil {
 			return fmt.Errorf("--to: %w", err)
 		}
@@ -81,7 +81,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		notes(s, &state, *to, *name)
+		printNextSteps(s, &state, *to, *name)
 		return s.Table(r, func(w io.Writer) {
 			cli.Row(w, "TABLE", "ROWS", "DIGEST OF BOTH")
 			for i := range r.Tables {
@@ -100,7 +100,7 @@ const shownDigest = 16
 // sourceOf returns the database to copy.
 func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	if from != "" {
-		db, err := database(from)
+		db, err := openArgument(from)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %w", err)
 		}
@@ -122,9 +122,9 @@ func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	return nil, fmt.Errorf("--database: %q does not have its own database; these services do: %s", name, strings.Join(names, ", "))
 }
 
-// database opens a database that is given as an argument. Errors do not repeat the argument, which may hold a password.
-func database(written string) (*store.DB, error) {
-	resolved, err := placeholder.Resolve(written)
+// openArgument opens a database that is given as an argument. Errors do not repeat the argument, which may hold a password.
+func openArgument(argument string) (*store.DB, error) {
+	resolved, err := placeholder.Resolve(argument)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func database(written string) (*store.DB, error) {
 	return nil, errors.New("a database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
-// notes shows the user what to do now.
-func notes(s *cli.Session, state *backup.State, to, name string) {
+// printNextSteps shows the user what to do now.
+func printNextSteps(s *cli.Session, state *backup.State, to, name string) {
 	if name != "" {
 		name += " "
 	}

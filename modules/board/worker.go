@@ -65,7 +65,7 @@ func (w *worker) leave(c *claim) {
 
 // current returns the work in use now, or nil while no configuration has started.
 func (w *worker) current() *jobs.Work {
-	if c := w.chosen(); c != nil {
+	if c := w.newestClaim(); c != nil {
 		return c.work
 	}
 	return nil
@@ -81,25 +81,25 @@ func (w *worker) logger() *zap.Logger {
 
 // mails reports whether mails are sent, by whichever handler.
 func (w *worker) mails() bool {
-	c := w.chosen()
+	c := w.newestClaim()
 	return c != nil && c.mail.URL != ""
 }
 
-// chosen returns a claim of the newest configuration that has started; all handlers of a configuration have joined
+// newestClaim returns a claim of the newest configuration that has started; all handlers of a configuration have joined
 // before it starts. If the configuration has several claims it prefers one that can send mail.
-func (w *worker) chosen() *claim {
+func (w *worker) newestClaim() *claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var best *claim
+	var newest *claim
 	for _, c := range slices.Backward(w.claims) {
 		switch {
-		case best == nil && c.started():
-			best = c
-		case best != nil && best.mail.URL == "" && c.app == best.app && c.mail.URL != "":
-			best = c
+		case newest == nil && c.started():
+			newest = c
+		case newest != nil && newest.mail.URL == "" && c.app == newest.app && c.mail.URL != "":
+			newest = c
 		}
 	}
-	return best
+	return newest
 }
 
 // close ends the work. It is called before the database is closed.
