@@ -41,8 +41,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return err
 }
 
-// revision returns a digest of the current content of a file, or "" if it cannot be read, which is reported when it is
-// loaded.
+// revision returns a digest of the current content of a file, or "" if the file cannot be read. Loading the file
+// reports that error later.
 func revision(file string) string {
 	if file == "" {
 		return ""

@@ -56,7 +56,8 @@ type checked struct {
 	Faults   []string          `json:"faults,omitempty"`
 }
 
-// printFaults prints the faults and returns an error with their number. It returns any other error as it is.
+// printFaults prints the faults in err, one per line, and returns an error with their number. It returns an error that
+// lists no faults unchanged.
 func printFaults(s *cli.Session, err error) error {
 	var faults config.Errors
 	if !errors.As(err, &faults) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// importEvery is the number of records after which the progress is printed.
+// importEvery is the number of records between two progress reports.
 const importEvery = 10_000
 
 func importCommand(o *options) *cobra.Command {

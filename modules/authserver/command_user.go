@@ -18,7 +18,7 @@ import (
 
 var errNoPassword = errors.New("the password is empty: pipe it in, or generate one with --generate, or give none with --no-password")
 
-// operator is the actor in the audit feed of what commands do.
+// operator is the actor that the audit feed names for changes by commands.
 const operator = "admin"
 
 func userCommand(o *options) *cobra.Command {
@@ -28,7 +28,7 @@ func userCommand(o *options) *cobra.Command {
 		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*userStore).Enable))
 }
 
-// userStore is a short name for the users.
+// userStore is the type of the service that manages users.
 type userStore = users.Users
 
 // shownUser is a user in the output.
@@ -42,7 +42,7 @@ type shownUser struct {
 	Status        string    `json:"status"`
 	Provider      string    `json:"provider"`
 	CreatedAt     time.Time `json:"created_at"`
-	// Password is a generated password, which is only shown in this output.
+	// Password is the generated password. No later output shows it.
 	Password string `json:"password,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func shown(u *users.User) shownUser {
 	}
 }
 
-// printUser prints a user: the generated password, or else the id.
+// printUser prints the generated password or, if generated is empty, the id of the user.
 func printUser(s *session, u *users.User, generated, note string) error {
 	answer, text := shown(u), u.ID
 	if answer.Password = generated; generated != "" {
@@ -65,7 +65,7 @@ func printUser(s *session, u *users.User, generated, note string) error {
 	})
 }
 
-// runUsers returns a subcommand that calls work with the users.
+// runUsers returns the RunE function of a subcommand, which calls work with the user store.
 func (o *options) runUsers(
 	work func(s *session, p *userStore, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -74,7 +74,7 @@ func (o *options) runUsers(
 	})
 }
 
-// newPassword reads a password, or generates one.
+// newPassword reads a password from standard input, or generates one. generated is empty if the password was read.
 func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
 	if generate {
 		generated = password.Generate()

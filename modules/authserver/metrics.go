@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// namespace is the prefix of the names of the metrics.
+// namespace is the prefix of all metric names.
 const namespace = "authserver"
 
 // metric describes a metric. label contains the names of its labels, separated by spaces.
@@ -60,7 +60,7 @@ var (
 	})
 )
 
-// tracked is the number of identities in the lockouts.
+// tracked is the number of identities that the lockouts keep in memory.
 var tracked = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 	Namespace: namespace, Name: "lockout_tracked", Help: "Identities with failed logins that are remembered.",
 }, func() float64 {
@@ -84,7 +84,7 @@ type vector[T any] struct {
 	labels int
 }
 
-// withLabels returns the metric for the values of its labels, which are separated by spaces.
+// withLabels returns the metric for the given label values, which are separated by spaces.
 func (v *vector[T]) withLabels(label string) (T, error) {
 	switch v.labels {
 	case 0:
@@ -119,7 +119,7 @@ func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	return all
 }
 
-// collectors returns all metrics. They last as long as the process.
+// collectors returns all metrics. They live for the process.
 func collectors() []prometheus.Collector {
 	all := make([]prometheus.Collector, 0, 3+len(counted)+len(observed))
 	all = append(all, requests, requestSeconds, tracked)
@@ -167,7 +167,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriterWrapper.WriteHeader(status)
 }
 
-// done counts a request that was answered. route is the pattern of its path.
+// done records a request that was answered. route is the pattern of its path, and begin the time at which it began.
 func (r *recorder) done(method, route string, begin time.Time) {
 	if r.status == 0 {
 		r.status = http.StatusOK

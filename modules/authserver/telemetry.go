@@ -12,13 +12,13 @@ import (
 	sender "github.com/tollgate-gateway/tollgate/modules/otlp"
 )
 
-// telemetry exports metrics and traces of a node to collectors. What is disabled is nil and costs requests nothing.
+// telemetry exports metrics and traces of a node to collectors. Its disabled parts are nil and cost requests nothing.
 type telemetry struct {
 	tracer *otlp.Tracer
 	export *metricsExport // nil if no metrics are exported
 }
 
-// metricsExport exports metrics once the node has started.
+// metricsExport exports metrics to a collector once the node has started.
 type metricsExport struct {
 	collector otlp.Collector
 	service   otlp.Service
@@ -27,7 +27,7 @@ type metricsExport struct {
 	metrics *otlp.Metrics
 }
 
-// provision creates what the keys enable. It sends nothing yet.
+// provision creates the exports that the settings enable. It sends nothing yet.
 func (t *telemetry) provision(keys *config.Config, version string) (kernel.Tracer, error) {
 	service := otlp.Service{Name: namespace, Version: version}
 	if m := keys.Observability.Metrics; m.Provider == "otel" || m.Provider == "both" {

@@ -97,7 +97,8 @@ func moveCommand(root *cobra.Command) {
 // shownDigest is how many characters of a digest are shown to people.
 const shownDigest = 16
 
-// sourceOf returns the database to copy.
+// sourceOf returns the database to copy: the database that the flag --from describes, else the own database of the
+// service name, else the common database.
 func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	if from != "" {
 		db, err := openArgument(from)
@@ -122,7 +123,8 @@ func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	return nil, fmt.Errorf("--database: %q does not have its own database; these services do: %s", name, strings.Join(names, ", "))
 }
 
-// openArgument opens a database that is given as an argument. Errors do not repeat the argument, which may hold a password.
+// openArgument returns the database that a command argument or flag describes. Its errors do not repeat the argument,
+// which may contain a password.
 func openArgument(argument string) (*store.DB, error) {
 	resolved, err := placeholder.Resolve(argument)
 	if err != nil {
@@ -138,7 +140,8 @@ func openArgument(argument string) (*store.DB, error) {
 	return nil, errors.New("a database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
-// printNextSteps shows the user what to do now.
+// printNextSteps prints what to do after a database was copied. to describes the new database, and name is the service,
+// or empty for the common database.
 func printNextSteps(s *cli.Session, state *backup.State, to, name string) {
 	if name != "" {
 		name += " "

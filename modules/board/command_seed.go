@@ -95,7 +95,7 @@ load, and is named with its line. With --skip-bad it is named and left out.
 	return cmd
 }
 
-// seedBar shows the progress of loading a fixture: a bar on a terminal, and otherwise a line now and then.
+// seedBar shows the progress of loading a fixture: a bar on a terminal, otherwise a line at intervals.
 type seedBar struct {
 	out      io.Writer
 	terminal bool
@@ -106,7 +106,7 @@ type seedBar struct {
 	done     map[string]int
 }
 
-// reads returns a reader of from that counts the bytes for the bar.
+// reads returns a reader of from that counts the bytes read for the progress.
 func (b *seedBar) reads(from io.Reader) io.Reader { return &countedReader{from, &b.read} }
 
 type countedReader struct {
@@ -120,7 +120,7 @@ func (r *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// update records how much of a part is done, and shows it at intervals.
+// update records how much of a part is done. It shows the progress at intervals.
 func (b *seedBar) update(part string, done int) {
 	b.done[part] = done
 	pause := 5 * time.Second

@@ -99,7 +99,7 @@ func (p part) text(repl *caddy.Replacer) (string, error) {
 	return "", fmt.Errorf("unknown placeholder {%s}", p.name)
 }
 
-// number is a configured number of units.
+// number is a configured number of units: a constant or a placeholder.
 type number struct {
 	source template
 	fixed  bool // it does not depend on the request; then units and set are filled in
@@ -120,7 +120,7 @@ func compileNumber(text string, repl *caddy.Replacer) (number, error) {
 	return n, err
 }
 
-// value returns the number for this request. set is false if it is empty.
+// value returns the number for a request. set is false if the text is empty, which means that the number is not set.
 func (n *number) value(repl *caddy.Replacer) (units int64, set bool, err error) {
 	if n.fixed {
 		return n.units, n.set, nil
@@ -132,7 +132,7 @@ func (n *number) value(repl *caddy.Replacer) (units int64, set bool, err error) 
 	return parseUnits(text)
 }
 
-// parseUnits parses a whole number from 0 to 2^53-1 as JSON writes it. set is false if the text is empty.
+// parseUnits parses a whole number from 0 to 2^53-1, written as in JSON. set is false if the text is empty.
 func parseUnits(text string) (units int64, set bool, err error) {
 	if text == "" {
 		return 0, false, nil

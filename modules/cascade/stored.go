@@ -143,11 +143,11 @@ func (h *Handler) background(
 	engine := h.engine(gw)
 	patience := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
-	later := body.NewLater(r.Context())
+	completion := body.NewCompletion(r.Context())
 	var used int64
 	done := func() {
 		h.done(behind, admission, used)
-		later.End(ctx)
+		completion.End(ctx)
 		ask.Release()
 		release()
 	}
