@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// answer answers a request at the place of a format. No format means a request for embeddings. What a stream does not
-// need while it is open is in separate functions, because the stack is most of the memory that an open stream holds.
+// answer answers a request at a path of a format. A zero place means a request for embeddings. The steps before the
+// answer are separate functions: the stack is most of the memory that an open stream holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()
@@ -56,7 +56,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	return statusError(err)
 }
 
-// admit asks for permission to send a request on.
+// admit checks the limits of the key and reserves the request's share of them.
 func (h *Handler) admit(
 	r *http.Request, gw *gateway.Gateway, identity *keychain.Identity,
 ) (*keychain.Admission, error) {
@@ -64,15 +64,15 @@ func (h *Handler) admit(
 	return admission, statusError(gateway.Unavailable(err))
 }
 
-// done releases what the request reserved and reports the tokens that it used.
+// done releases the request's reservation and reports the number of tokens that it used.
 func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
 	if err := admission.Done(r.Context(), tokens); err != nil {
 		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
 	}
 }
 
-// account reports the result of a request to the usage log, the metrics, the trace and the placeholders, and returns
-// how many tokens it used.
+// account reports the result of a request to the usage log, the metrics, the trace and the placeholders. It returns the
+// number of tokens that the request used.
 func account(
 	r *http.Request, ask *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
 ) (tokens int64) {
@@ -84,14 +84,14 @@ func account(
 	return record.InputTokens + record.OutputTokens
 }
 
-// engine returns a cascade whose attempts are counted in the metrics.
+// engine returns a cascade that counts its attempts in the metrics.
 func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
 	engine := h.app.Engine(gw, h.options, h.logger)
 	engine.Observe = observeAttempt
 	return engine
 }
 
-// count answers a request to count tokens.
+// count answers a request for the number of tokens in a text.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	defer h.app.Acquire()()
 	gw, identity, err := h.client(r)
@@ -125,7 +125,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	return body.WriteCount(w, format, tokens)
 }
 
-// statusError wraps an error so that Caddy has the status of the error that api_errors will write.
+// statusError wraps an error so that Caddy has its HTTP status.
 func statusError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

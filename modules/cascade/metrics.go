@@ -92,14 +92,15 @@ func observeTokens(provider string, input, output int64) {
 	tokens.WithLabelValues(provider, "output").Add(float64(output))
 }
 
-// maxTeamSeries is how many combinations of team, provider and model have metrics of their own. Further ones are
-// counted as otherSeries.
+// maxTeamSeries is the maximum number of combinations of team, provider and model with separate metrics. Further
+// combinations are counted together as otherSeries.
 const maxTeamSeries = 1000
 
 // otherSeries is the value of every label for combinations beyond maxTeamSeries.
 const otherSeries = "other"
 
-// teamMetrics count the use by teams. The first combinations that occur in this process get series of their own.
+// teamMetrics count the use by teams. The first maxTeamSeries combinations that occur in this process get separate
+// series.
 type teamMetrics struct {
 	requests, tokens, cost *prometheus.CounterVec
 	mu                     sync.Mutex
@@ -111,8 +112,8 @@ type teamSeries struct{ team, provider, model string }
 // teamCounters are the counters of one combination.
 type teamCounters struct{ requests, tokens, cost prometheus.Counter }
 
-// observe counts a request. Models that users have added are counted as provider "custom" without a model, because
-// users choose their names.
+// observe counts a request. Models that users have added are counted with the provider "custom" and no model name,
+// because users choose their names.
 func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	series := teamSeries{team: r.TeamID}
 	switch {

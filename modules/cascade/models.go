@@ -72,10 +72,10 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named returns what GET /v1/models/{id} shows: the model or tier that would serve a request for that name. It
-// accepts more names than list, because clients look up a name before they use it and most names of tiers are not
-// listed. It returns false if the name is an entry that the key may not use, or if neither a model nor a tier has the
-// name and there is no default tier.
+// named returns the model or tier that would serve a request for a name, for GET /v1/models/{id}. It accepts more names
+// than list returns, because clients look up a name before they use it, and list leaves out most names of tiers. It
+// returns false if the key may not use the entry with that name. It also returns false if neither a model nor a tier
+// has the name and there is no default tier.
 func (o *usableModels) named(id string) (modellist.Model, bool) {
 	target := o.routing.Resolve(id)
 	if tier, known := cascade.PseudoTier(target); known {
@@ -96,7 +96,7 @@ func (o *usableModels) named(id string) (modellist.Model, bool) {
 	return o.tier(id, tier), known
 }
 
-// tier describes one of the gateway's own names.
+// tier describes a name that the gateway defines for a tier.
 func (o *usableModels) tier(id string, tier catalog.Tier) modellist.Model {
 	for _, c := range o.routing.Tier(tier) {
 		if o.identity.Forbids(c) == "" {
@@ -106,7 +106,7 @@ func (o *usableModels) tier(id string, tier catalog.Tier) modellist.Model {
 	return modellist.Tier(id, tier, nil)
 }
 
-// list returns the gateway's own names, then the aliases, then the user's entries that the key may use.
+// list returns the names that the gateway defines, then the aliases, then the user's entries that the key may use.
 func (o *usableModels) list() []modellist.Model {
 	names, aliases := o.routing.Entries(), o.routing.Aliases()
 	all := make([]modellist.Model, 0, len(cascade.PseudoModels)+len(aliases)+len(names))
@@ -126,8 +126,8 @@ func (o *usableModels) list() []modellist.Model {
 	return all
 }
 
-// forClaude adds, in front, names with the prefix "claude-" for tiers, aliases and models of other vendors. Clients
-// that show only one vendor's names can then use them.
+// forClaude puts names with the prefix "claude-" in front of the list, for tiers, aliases and models of other vendors.
+// Clients that show only Anthropic's names then show these too.
 func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
 	var more []modellist.Model
 	for _, m := range all {
@@ -141,8 +141,8 @@ func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
 	return append(more, all...)
 }
 
-// selectPage returns the page that the parameters limit (1 to 1000, default 20), after_id and before_id select, and whether
-// there are more.
+// selectPage returns the page that the query parameters limit (1 to 1000, default 20), after_id and before_id select.
+// more reports whether the list continues after the page, or before it with before_id.
 func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20

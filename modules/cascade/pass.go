@@ -26,7 +26,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// passing is a request to an endpoint that needs no translation.
+// passing is a request to an endpoint whose bodies are passed on without translation. The catalog and the request's
+// memory share belong to it.
 type passing struct {
 	*Handler
 	endpoint *passthrough.Endpoint
@@ -40,10 +41,10 @@ type passing struct {
 	self     string                // the address of this gateway for the client; empty if there is no client
 }
 
-// recordTime limits how long the database may take to store what an answer says about objects.
+// recordTime limits the time for storing in the database which objects a provider has created or deleted.
 const recordTime = 10 * time.Second
 
-// self returns the address of this gateway for the client, without /v1.
+// self returns the address of this gateway that the client uses, without /v1.
 func self(r *http.Request) string {
 	path := r.URL.Path
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
@@ -53,7 +54,7 @@ func self(r *http.Request) string {
 	return origin.Of(edge.Request(r)) + path
 }
 
-// pass answers requests to endpoints that need no translation.
+// pass answers requests to endpoints whose bodies are passed on without translation.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.Endpoint, id string) error {
 	defer h.app.Acquire()()
 	started := time.Now()
@@ -108,7 +109,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	return statusError(err)
 }
 
-// prepare reads the request and decides where it is sent.
+// prepare reads the request and decides which provider gets it.
 func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	e := p.endpoint
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
@@ -173,8 +174,9 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	return p.rename(r.Context(), label)
 }
 
-// pin chooses the provider and the key of a request about objects: those of the object, those of the file that the
-// request names, the provider that the client names in a header, or else the first provider that stores such objects.
+// pin chooses the provider and the key for a request about objects. These are the provider and key of the object or of
+// the input file. For a new object without an input file, it is the provider named in a request header, or else the
+// first provider that stores such objects. file is the id of the input file, or empty.
 func (p *passing) pin(r *http.Request, file string) error {
 	e, f := p.endpoint, p.ask.Forward
 	kind, id := e.Object, p.id
@@ -211,8 +213,8 @@ func (p *passing) pin(r *http.Request, file string) error {
 	return nil
 }
 
-// candidate returns a provider as a candidate that uses only the given key; an empty key means any of its keys. It
-// returns nil if there is no such key.
+// candidate returns a provider as a candidate that uses only the given key; an empty key allows all keys. It returns
+// nil if the provider or key does not serve the user.
 func (p *passing) candidate(provider, key string) *keychain.Candidate {
 	c := p.ask.Account.CandidateFor(p.catalog, p.ask.TeamID, provider, p.endpoint.Name)
 	if c == nil || !c.Provider.Serves(p.endpoint.Name) {
@@ -228,8 +230,8 @@ func (p *passing) candidate(provider, key string) *keychain.Candidate {
 	return c
 }
 
-// providerFor returns the provider for a new object: the named one, or the first that has a key. It returns nil if there is
-// none.
+// providerFor returns the provider for a new object: the named provider or, if named is empty, the first with a key. It
+// returns nil if there is no such provider.
 func (p *passing) providerFor(named string) *keychain.Candidate {
 	if named != "" {
 		return p.candidate(named, "")
@@ -242,8 +244,8 @@ func (p *passing) providerFor(named string) *keychain.Candidate {
 	return nil
 }
 
-// recordObjects stores what a provider's answer says about objects: which were created, deleted or completed. A batch that has
-// ended is charged, once.
+// recordObjects stores which objects a provider's answer reports as created, deleted or completed. It charges a batch
+// that has ended, once.
 func (p *passing) recordObjects(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *passthrough.Resource, answer []byte,
 ) error {
@@ -282,7 +284,8 @@ func (p *passing) recordObjects(
 	return p.charge(ctx, known, answer)
 }
 
-// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have it.
+// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have the
+// object.
 func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
 	if row == nil {
@@ -309,11 +312,11 @@ func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 	return w.body.Bytes()
 }
 
-// pageSize is the number of objects on a page. Each is requested from its provider separately, because the provider's own
-// list has the objects of everybody who shares the key.
+// pageSize is the number of objects on a page. Each object is requested from its provider separately, because the
+// provider's list contains the objects of all users who share the key.
 const pageSize = 20
 
-// list answers with a page of the objects of the user and team.
+// list answers with a page of the user's and team's objects.
 func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if query.Has("before_id") {

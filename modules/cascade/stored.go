@@ -20,30 +20,30 @@ import (
 )
 
 // StoreResponses is the option that stores answers of the Responses API and conversations, encrypted. They belong to
-// the team that a key counts for, or to its user if there is no team.
+// the key's team or, if the key has no team, to its user.
 type StoreResponses struct {
-	// How long a response is kept after it was created or continued, and a conversation after its last change. Default:
-	// 30d.
+	// Retention is how long a response is stored after it was created or continued, and a conversation after its last
+	// change. Default: 30d.
 	Retention caddy.Duration `json:"retention,omitempty"`
 
-	// The largest response that is stored, together with its own input, in bytes. Default: 8 MiB.
+	// Size is the maximum size of a stored response together with its input, in bytes. Default: 8 MiB.
 	Size int64 `json:"size,omitempty"`
 
-	// What a team or a user may store, in bytes: responses, conversations, and events of streams that can be resumed.
-	// Nodes add it up once a minute. Default: 1 GiB.
+	// Quota is the maximum size of all responses, conversations and events of resumable streams that a team or a user
+	// stores, in bytes. The sum is computed once a minute. Default: 1 GiB.
 	Quota int64 `json:"quota,omitempty"`
 
-	// The maximum number of items of a conversation. Default: 2000.
+	// ConversationItems is the maximum number of items in a conversation. Default: 2000.
 	ConversationItems int `json:"conversation_items,omitempty"`
 
-	// The maximum number of responses that continue one another. Default: 500.
+	// Chain is the maximum number of responses that continue one another. Default: 500.
 	Chain int `json:"chain,omitempty"`
 
-	// How many answers each node works on in the background at the same time; up to four times as many are accepted,
-	// and further ones are refused with 429. Default: 32.
+	// BackgroundParallel is the number of background answers that each node works on at the same time. Up to four times as
+	// many requests are accepted; further requests are refused with 429. Default: 32.
 	BackgroundParallel int `json:"background_parallel,omitempty"`
 
-	// How long an answer in the background may take. Default: 1h.
+	// BackgroundTime is the time limit for an answer in the background. Default: 1h.
 	BackgroundTime caddy.Duration `json:"background_time,omitempty"`
 }
 
@@ -79,8 +79,8 @@ func (o *StoreResponses) validate() error {
 	return nil
 }
 
-// watchStored starts the jobs that renew the leases of this node's background answers and mark those of lost nodes as
-// failed.
+// watchStored starts two jobs: one renews the leases of this node's background answers, the other marks the answers of
+// lost nodes as failed.
 func (h *Handler) watchStored() {
 	if gw, err := h.app.Gateway(); err == nil {
 		gw.Stored.Watch()
@@ -95,7 +95,7 @@ type keeper struct {
 	turn    *stored.Turn // nil if the request neither stores nor continues anything
 }
 
-// keeper returns the keeper for a request in a format, or nil if nothing is stored for it.
+// keeper returns the keeper for a request in a format. It returns nil if responses of this format are not stored.
 func (h *Handler) keeper(gw *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
@@ -111,7 +111,7 @@ func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string
 // KeepItem implements cascade.Stored.
 func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
 
-// begin inserts what a request continues into its body.
+// begin inserts the earlier items of the response or conversation that a request continues into its body.
 func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
 	return text, err
@@ -120,8 +120,8 @@ func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 // inBackground reports whether the client does not wait for the answer.
 func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.turn.Background }
 
-// record returns a writer that stores the answer on its way to the client, and a function that must be called after the
-// answer.
+// record returns a writer that stores the answer on its way to the client. The returned function must be called after
+// the answer.
 func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
 	if k == nil || k.turn == nil {
 		return w, func() {}
@@ -130,9 +130,8 @@ func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper)
 	return recorder, func() { _ = recorder.Finish() } // the request's context shows whether the client has left
 }
 
-// background starts work on an answer that the client does not wait for, and sends the client the response as it is
-// now. The memory of the request and what it took of limits are released when the answer ends, or here if it cannot be
-// started.
+// background starts work on an answer in the background, and sends the client the unfinished response. The request's
+// memory and reservations are released when the answer ends, or at once if the work cannot be started.
 func (h *Handler) background(
 	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, gw *gateway.Gateway,
 	admission *keychain.Admission, started time.Time,
@@ -170,7 +169,7 @@ func (h *Handler) background(
 	return stored.WriteJSON(w, object)
 }
 
-// storedEndpoint returns the endpoint of stored objects at a path; see stored.Find.
+// storedEndpoint returns the endpoint for stored objects at a path; see stored.Find.
 func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow string) {
 	below, ok := strings.CutPrefix(path, "/v1")
 	if !ok || h.stored == nil {
@@ -179,7 +178,7 @@ func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow
 	return stored.Find(method, below)
 }
 
-// serveStored answers requests to the endpoints of stored objects.
+// serveStored answers requests to the endpoints for stored objects.
 func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.Endpoint) error {
 	defer h.app.Acquire()()
 	gw, identity, err := h.client(r)
@@ -200,7 +199,7 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 	)
 }
 
-// notStored returns the error for an endpoint of stored objects if nothing is stored.
+// notStored returns the error for a request to such an endpoint if the option store_responses is not set.
 func notStored() error {
 	return refuse(http.StatusNotFound, "unsupported_endpoint",
 		"responses are not stored here: send the whole input with each request, or ask the operator for `store_responses`")

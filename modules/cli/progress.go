@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Progress shows how far a long command is: as a bar in a terminal, and otherwise as a line now and then.
+// Progress shows the progress of a long command: a bar on a terminal, otherwise a line at intervals.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -24,15 +24,15 @@ type Progress struct {
 	shown bool
 }
 
-// How often a bar is drawn and how often a line is written.
+// The intervals at which a bar is drawn and a line is written, and the width of a bar.
 const (
 	drawEvery  = 200 * time.Millisecond
 	writeEvery = 5 * time.Second
 	barWidth   = 30
 )
 
-// NewProgress returns the progress of a command that has total units of what, such as " reports", to process. count
-// formats a number of them.
+// NewProgress returns the progress of a command that processes total units. unit is their name with a leading space,
+// such as " reports"; count formats a number of them.
 func NewProgress(out io.Writer, total int64, unit string, count func(n int64) string) *Progress {
 	p := &Progress{out: out, total: total, unit: unit, count: count, begin: time.Now()}
 	if f, ok := out.(*os.File); ok {
@@ -50,7 +50,7 @@ func (p *Progress) pause() time.Duration {
 	return writeEvery
 }
 
-// Step adds units that were processed. total is the number to process, as far as it is known now.
+// Step adds more processed units. total is the current estimate of the number of units to process.
 func (p *Progress) Step(more, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

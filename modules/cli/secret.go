@@ -13,8 +13,8 @@ import (
 // MaxSecret is the limit for ReadSecret, in bytes.
 const MaxSecret = 4096
 
-// ReadSecret reads a secret, such as a provider key, from standard input and strips the end of the line. A terminal
-// does not echo it. what names the secret in the prompt and in errors. The secret may be empty.
+// ReadSecret reads a secret, such as a provider key, from standard input, without echo on a terminal. It strips the
+// line break at the end. name is the secret's name in the prompt and in errors. An empty secret is allowed.
 func ReadSecret(cmd *cobra.Command, name string) (string, error) {
 	var text []byte
 	var err error

@@ -45,13 +45,13 @@ func commands(root *cobra.Command) {
 	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o))
 }
 
-// session is the open database, and the server that works on it.
+// session is one run of a subcommand with the CMS server on the open database.
 type session struct {
 	*cli.Session
 	*cms.Server
 }
 
-// run returns the run function of a subcommand that needs the open database.
+// run returns the RunE function of a subcommand, which opens the site's CMS and calls work.
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -65,7 +65,7 @@ func (o *options) run(
 	})
 }
 
-// open returns the CMS of the site on its database. The caller must close it.
+// open returns the CMS of the site on the open database. The caller must close it.
 func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	site, err := filepath.Abs(o.site)
 	if err != nil {
@@ -175,7 +175,8 @@ served because their paths belong to the API.
 	return cmd
 }
 
-// hidden returns the pages that the API hides. It returns none if there is no database yet.
+// hidden returns the pages that cannot be reached because an API route has the same path. It returns nil if there is no
+// database yet.
 func (o *options) hidden(s *cli.Session) ([]string, error) {
 	if s.App.Exists(serviceName) != nil {
 		return nil, nil

@@ -21,11 +21,11 @@ func userCommand(o *options) *cobra.Command {
 // shownUser is a user in the output.
 type shownUser struct {
 	*accounts.Account
-	// Password is a generated password, which is only shown here. It is empty if none was generated.
+	// Password is the generated password. No later output shows it. It is empty if no password was generated.
 	Password string `json:"password,omitempty"`
 }
 
-// printUser prints a user: the generated password or, if there is none, the name.
+// printUser prints the generated password or, if generated is empty, the name of the user.
 func printUser(s *session, u *accounts.Account, generated, note string) error {
 	text := u.Name
 	if generated != "" {
@@ -37,8 +37,7 @@ func printUser(s *session, u *accounts.Account, generated, note string) error {
 	})
 }
 
-// newPassword returns a generated password, or else one from standard input. made is the generated password, or
-// empty if it was read.
+// newPassword generates a password or reads one from standard input. generated is empty if the password was read.
 func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
 	if generate {
 		generated = password.Generate()

@@ -10,8 +10,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// line finds the line that an error is about and returns its first token. It is the line whose words, with those of the
-// blocks that enclose it, occur most in the message, measured by their length. If none matches, it is the first line.
+// line returns the first token of the line that an error is about. It compares the message with each line and the
+// blocks that enclose the line, and chooses the line whose words in the message have the greatest total length. If no
+// line matches, it returns the first line.
 func (p place) line(message string) caddyfile.Token {
 	best, highest := p.tokens[0], 0
 	if p.short != nil {
@@ -30,7 +31,7 @@ func (p place) line(message string) caddyfile.Token {
 	return best
 }
 
-// match scores the lines after the first one.
+// match returns the first token of the best line after the first line, and its score.
 func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
@@ -67,7 +68,7 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 	return best, highest
 }
 
-// containsWord reports whether a message contains word, or its plural, as a whole word.
+// containsWord reports whether message contains word, or its plural, as a whole word.
 func containsWord(message, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(message[from:], word)

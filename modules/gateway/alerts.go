@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 )
 
-// SetAlerts sets who is notified of alerts. A module calls it while it is provisioned. All handlers share the gateway, so
-// only one of a configuration may call it; the second call returns an error.
+// SetAlerts sets the recipients and conditions of alerts. A module calls it while it is provisioned. All handlers of a
+// configuration share one gateway, so a second call returns an error.
 func (a *App) SetAlerts(o *alerts.Options) error {
 	if a.alerts != nil {
 		return errors.New("another handler has alerts, and all share one gateway: leave them to one")
@@ -21,7 +21,7 @@ func (a *App) SetAlerts(o *alerts.Options) error {
 // applyAlerts applies the alert options of this configuration.
 func (a *App) applyAlerts() { a.gateway.Load().Alerts.Use(a.alerts) }
 
-// failingKeys returns the operator's keys that providers refused when they were last used.
+// failingKeys returns the operator's keys that their providers refused at the last use.
 func (a *App) failingKeys() (failing []alerts.FailingKey) {
 	g := a.gateway.Load()
 	for _, p := range a.Catalog().Providers() {

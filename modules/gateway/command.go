@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// OpenKeychain opens the keychain of a configuration, its ledger and its catalog, for a command that runs in another
-// process than the server. It opens nothing else of the configuration. A running server sees the changes within
-// keychain.CacheTTL. The caller closes the service.
+// OpenKeychain opens the keychain of a configuration, its ledger and its catalog, for a command, which runs in a
+// different process than the server. It opens nothing else. A running server notices changes within keychain.CacheTTL.
+// The caller must close the service.
 func OpenKeychain(
 	ctx context.Context, app *tollgate.App,
 ) (*keychain.Service, *spending.Ledger, *catalog.Catalog, error) {
@@ -33,10 +33,10 @@ func OpenKeychain(
 	return service, ledger, cat.source.Current(), err
 }
 
-// probeMemory bounds the bodies of a probe that a command sends.
+// probeMemory limits the memory for the bodies of a probe that a command sends.
 const probeMemory = 32 << 20
 
-// Probe sends one small request through a provider key, for a command. Limits of the key are not checked, and a running
+// Probe sends one small request with a provider key, for a command. It does not check the key's limits, and a running
 // server does not learn the outcome. provider is the code of the key's provider.
 func Probe(
 	ctx context.Context, service *keychain.Service, cat *catalog.Catalog, owner keychain.Owner, keyID string,

@@ -28,12 +28,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// gateways are kept across reloads.
+// gateways keeps gateways across reloads.
 var gateways = caddy.NewUsagePool()
 
 var errNotStarted = errors.New("the app has not started yet")
 
-// gatewayKey identifies a gateway. Configurations with the same key share one.
+// gatewayKey identifies a gateway. Configurations with the same key share a gateway.
 type gatewayKey struct {
 	db    *store.DB
 	ring  *sealed.Ring
@@ -43,25 +43,26 @@ type gatewayKey struct {
 // Gateway is the state of the model gateway that is kept across reloads.
 type Gateway struct {
 	Keychain *keychain.Service
-	// Spending knows what was spent, and Usage records it.
+	// Spending reports and limits spending, and Usage records it.
 	Spending *spending.Ledger
 	Usage    *spending.Log
-	// Items stores the items of responses to which clients refer later.
+	// Items stores items of responses. Later requests of clients may refer to them.
 	Items *keychain.Items
-	// Resources stores which files and batches providers keep for whom.
+	// Resources records the owner and the provider of each file and batch that providers store.
 	Resources *passthrough.Resources
-	// Stored keeps responses and conversations for clients that ask for it.
+	// Stored stores responses and conversations at the request of clients.
 	Stored *stored.Service
-	// Alerts notifies the operator and others of what is spent.
+	// Alerts notifies the operator and other people about spending, refused keys, errors and latency.
 	Alerts *alerts.Service
 	// retention deletes old rows of the usage log and of other tables.
 	retention *spending.Retention
 	Memory    *cascade.Memory
-	// Mark marks the gateway's own requests to detect loops. It is the same on all nodes that share the keyring.
+	// Mark marks requests of this gateway, so that a request that returns to the gateway is detected as a loop. All nodes
+	// that share the keyring have the same mark.
 	Mark *cascade.Mark
-	// Sealer encrypts the tokens in which clients carry reasoning state.
+	// Sealer encrypts reasoning state in tokens that clients store and send back.
 	Sealer *hub.Sealer
-	// Providers sends to the base URLs of the catalog, Custom to those of users.
+	// Providers is the transport for the catalog's base URLs, and Custom the transport for users' base URLs.
 	Providers, Custom *http.Transport
 
 	ring        *sealed.Ring
@@ -111,7 +112,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 	return g, nil
 }
 
-// newRetention creates the job that deletes what the gateway keeps for a limited time.
+// newRetention creates the job that deletes rows which the gateway stores only for a limited time.
 func newRetention(ledger *spending.Ledger, logger *zap.Logger) *spending.Retention {
 	expired := timings.Expired()
 	also := make([]spending.Expiry, 0, 5+len(expired))
@@ -123,8 +124,8 @@ func newRetention(ledger *spending.Ledger, logger *zap.Logger) *spending.Retenti
 	return spending.NewRetention(ledger, logger, jobMetrics.Observe, also...)
 }
 
-// newKeychain creates the keychain and the ledger that it uses. Users' own models may be at public addresses and in the
-// networks of allow.
+// newKeychain creates the keychain and its ledger. Users' models may be at public addresses and in the networks of
+// allow.
 func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger,
 ) (*keychain.Service, *spending.Ledger, error) {
 	ledger := spending.NewLedger(db, logger, time.Now)
@@ -135,8 +136,8 @@ func newKeychain(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *
 	return service, ledger, err
 }
 
-// close writes the remaining usage and closes the connections. It takes 10 seconds at most: the process must not hang
-// on a database that is down.
+// close writes the remaining usage and closes the connections, within 10 seconds, because the process must not hang if
+// the database is down.
 func (g *Gateway) close() error {
 	g.retention.Close()
 	g.Alerts.Close()
@@ -152,8 +153,8 @@ func (g *Gateway) close() error {
 	return nil
 }
 
-// Unavailable converts the error of an unreachable database or counter store into one with status 503. It returns other
-// errors unchanged.
+// Unavailable converts the error of an unreachable database or counter store into an error with status 503. It returns
+// other errors unchanged.
 func Unavailable(err error) error {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):

@@ -10,17 +10,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// pricesEvery is how often the prices in the database are read.
+// pricesEvery is the interval at which prices are read from the database.
 const pricesEvery = 5 * time.Second
 
-// storedPrices has the prices that were last read from the database, with their version.
+// storedPrices are the prices in the database at the last reading, with their version.
 type storedPrices struct {
 	prices  catalog.Prices
 	version string
 }
 
-// followPrices reads the prices in the database every pricesEvery; see Reprice. It returns when the context ends. While
-// they cannot be read, the last ones stay in use.
+// followPrices calls reprice every pricesEvery until the context ends. While the prices cannot be read, the previous
+// prices stay in use.
 func (a *App) followPrices(ctx context.Context, g *Gateway) {
 	if err := a.db.WaitReady(ctx); err != nil {
 		return // the configuration ends
@@ -44,8 +44,8 @@ func (a *App) followPrices(ctx context.Context, g *Gateway) {
 	}
 }
 
-// Reprice reads the prices in the database, and updates the catalog of this configuration if they have changed. Several
-// goroutines may call it: none puts older prices in the place of newer ones.
+// Reprice reads the prices from the database. If they have changed, it updates the catalog of this configuration.
+// Several goroutines may call it; older prices never replace newer ones.
 func (a *App) Reprice(ctx context.Context) error {
 	g, err := a.Gateway()
 	if err != nil {

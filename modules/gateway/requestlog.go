@@ -8,7 +8,7 @@ import (
 )
 
 // KeepRequests sets how long single requests stay in the gateway's log; 0 keeps them for ever. A module calls it while
-// it is provisioned. All modules share one log, so a call with a different value than an earlier one returns an error.
+// it is provisioned. All modules share one log, so a second call with a different value returns an error.
 func (a *App) KeepRequests(d time.Duration) error {
 	if a.requestLog != nil && *a.requestLog != d {
 		return errors.New("another handler has another one, and all share one log")

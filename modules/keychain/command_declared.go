@@ -37,7 +37,7 @@ created without keys. For a provider key the file says where to read it: {env.NA
 		"Remove teams, members and limits that are not in the file, and provider keys, aliases and prices if the "+
 			"file lists any; users, their keys and their usage are kept")
 	cli.Required(cmd, "file")
-	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
+	cmd.RunE = o.Run(o.withKeychain(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
 		if err != nil {
 			return err

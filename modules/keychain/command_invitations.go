@@ -33,7 +33,7 @@ identity provider confirms a mail address, it must be the one of the invitation.
 	cmd.Flags().StringVar(&invitation.Role, "role", "", "Role in the team: member (default) or admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "When it expires, such as 2027-01-31 or 14d (default: 7d, at most 90d)")
 	cli.Required(cmd, "at")
-	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+	cmd.RunE = o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 		if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
 			u.Path != "" && u.Path != "/" {
 			return errors.New("--at must be an address such as https://llm.example.com")

@@ -17,7 +17,7 @@ func userCommands(o *options) *cobra.Command {
 		Use:   "add <id>",
 		Short: "Adds a user and prints their first gateway key, which is shown only once",
 		Args:  cobra.ExactArgs(1),
-		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+		RunE: o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 			user, key, created, err := s.InitUser(s.Ctx, args[0])
 			if err != nil {
 				return err
@@ -100,7 +100,7 @@ func keyCommands(o *options) *cobra.Command {
 		Use:   "list --user <id>",
 		Short: "Lists the gateway keys of a user, masked, including revoked ones",
 		Args:  cobra.NoArgs,
-		RunE: o.show(func(s *session) error {
+		RunE: o.runForUser(func(s *session) error {
 			keys, err := s.Keys(s.Ctx, s.user)
 			if err != nil {
 				return err
@@ -155,7 +155,7 @@ together, run: tollgate keychain users limit
 	}
 	flags := newKeyFlags(cmd.Flags())
 	team := cmd.Flags().String("team", "", "Team that the key counts for, by name or id (default: the user's)")
-	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.Run(o.withKeychain(func(s *session, _ *cobra.Command, _ []string) error {
 		options, err := flags.options()
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// limited is the holder on whom a command imposes limits.
-type limited struct {
+// limitHolder is the holder on whom a command imposes limits.
+type limitHolder struct {
 	kind, id string
 	name     string // for messages
 }
@@ -21,7 +21,7 @@ type limited struct {
 // limitCommand completes a command that shows and changes the limits that the operator imposes on a holder. find
 // returns the holder that the arguments name.
 func limitCommand(
-	o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error),
+	o *options, cmd *cobra.Command, find func(s *session, args []string) (limitHolder, error),
 ) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
@@ -80,7 +80,7 @@ func limitCommand(
 }
 
 // raise imposes the limits of the flags until a time. The value none ends that early.
-func (s *session) raise(holder limited, flags *keyFlags, until string) error {
+func (s *session) raise(holder limitHolder, flags *keyFlags, until string) error {
 	if until == none {
 		return s.SetRaise(s.Ctx, holder.kind, holder.id, nil, nil)
 	}
@@ -108,11 +108,11 @@ user cannot change them. Limits without a flag stay as they are; --lift removes 
 them, and --until changes them for a limited time. Without flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
-	}, func(s *session, args []string) (limited, error) {
+	}, func(s *session, args []string) (limitHolder, error) {
 		s.user = args[0]
 		user, err := s.UserBy(s.Ctx, args[0])
 		s.user = cmp.Or(user.ID, s.user)
-		return limited{keychain.OnUser, user.ID, "user " + user.ID}, err
+		return limitHolder{keychain.OnUser, user.ID, "user " + user.ID}, err
 	})
 }
 
@@ -126,9 +126,9 @@ can change them. Limits without a flag stay as they are; --lift removes all of t
 Without flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
-	}, func(s *session, args []string) (limited, error) {
+	}, func(s *session, args []string) (limitHolder, error) {
 		team, err := s.Team(s.Ctx, args[0])
-		return limited{keychain.OnTeam, team.ID, "team " + team.Name}, err
+		return limitHolder{keychain.OnTeam, team.ID, "team " + team.Name}, err
 	})
 }
 
@@ -142,8 +142,8 @@ without a flag stay as they are; --lift removes all of them. Without flags it sh
 the limits.
 `,
 		Args: cobra.NoArgs,
-	}, func(*session, []string) (limited, error) {
-		return limited{keychain.OnOrganisation, keychain.Organisation, "organisation"}, nil
+	}, func(*session, []string) (limitHolder, error) {
+		return limitHolder{keychain.OnOrganisation, keychain.Organisation, "organisation"}, nil
 	})
 	return cli.Group(&cobra.Command{Use: "organisation", Short: "Limits the organisation: all users together"}, limit)
 }

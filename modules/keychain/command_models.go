@@ -39,7 +39,7 @@ func listModels(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	every := cmd.Flags().Bool("all", false, "Include models of providers without a key")
-	cmd.RunE = o.show(func(s *session) error {
+	cmd.RunE = o.runForUser(func(s *session) error {
 		entries, err := s.Models(s.Ctx, s.catalog, s.user)
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func preferenceCommands(o *options) *cobra.Command {
 		Use:   "show --user <id>",
 		Short: "Shows the routing preferences of a user",
 		Args:  cobra.NoArgs,
-		RunE: o.show(func(s *session) error {
+		RunE: o.runForUser(func(s *session) error {
 			p, err := s.Preferences(s.Ctx, s.user)
 			if err != nil {
 				return err

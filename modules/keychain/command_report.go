@@ -22,7 +22,7 @@ func reportCommand(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	period := newPeriodFlags(flags)
 	by := flags.StringSlice("by", nil, "Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
-	cmd.RunE = o.show(func(s *session) error {
+	cmd.RunE = o.runForUser(func(s *session) error {
 		q := spending.UsageQuery{Group: *by}
 		if err := period.read(&q.From, &q.To); err != nil {
 			return err

@@ -20,7 +20,7 @@ func teamCommands(o *options) *cobra.Command {
 		Use:   "add <name>",
 		Short: "Makes a team",
 		Args:  cobra.ExactArgs(1),
-		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+		RunE: o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 			team, err := s.AddTeam(s.Ctx, args[0])
 			if err != nil {
 				return err

@@ -83,7 +83,7 @@ func usageCommands(o *options) *cobra.Command {
 	}
 	limit := cmd.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
 	before := cmd.Flags().Int64("before", 0, "List only requests before the one with this id")
-	cmd.RunE = o.show(func(s *session) error {
+	cmd.RunE = o.runForUser(func(s *session) error {
 		if *limit < 1 || *limit > 500 {
 			return fmt.Errorf("--limit must be from 1 to 500")
 		}
