@@ -22,7 +22,7 @@ type Surroundings struct {
 	Logger   *zap.Logger
 }
 
-// Engine makes a cascade with the given options. All cascades of a gateway share what it has learned about providers.
+// Engine makes a cascade with the given options. All cascades of a gateway share its Memory.
 func (g *Gateway) Engine(s Surroundings, options cascade.Options) *cascade.Engine {
 	return &cascade.Engine{
 		Options: options, Memory: g.Memory, Budget: s.Memory, Catalog: s.Catalog,

@@ -55,24 +55,25 @@ type Options struct {
 // configurations, one after the other or at the same time. It is safe for concurrent use.
 type Gateway struct {
 	Keychain *keychain.Service
-	// Spending reads what was spent, and Usage records it.
+	// Spending reports and limits spending, and Usage records it.
 	Spending *spending.Ledger
 	Usage    *spending.Log
-	// Items stores the items of responses to which clients refer later.
+	// Items stores items of responses. Later requests of clients may refer to them.
 	Items *keychain.Items
-	// Resources stores to whom the files and batches at providers belong.
+	// Resources records the owner and the provider of each file and batch that providers store.
 	Resources *passthrough.Resources
-	// Stored keeps responses and conversations for clients that ask for it.
+	// Stored stores responses and conversations at the request of clients.
 	Stored *stored.Service
-	// Alerts notifies operators and others about spending and refused keys.
+	// Alerts notifies the operator and other people about spending, refused keys, errors and latency.
 	Alerts *alerts.Service
-	// Memory is what the cascade has learned about providers.
+	// Memory is the state that cascades gather from answers and failures of providers.
 	Memory *cascade.Memory
-	// Mark marks the gateway's own requests to detect loops. It is the same on all nodes that share the keyring.
+	// Mark marks requests of this gateway, so that a request that returns to the gateway is detected as a loop. All
+	// nodes that share the keyring have the same mark.
 	Mark *cascade.Mark
-	// Sealer encrypts the tokens in which clients carry reasoning state.
+	// Sealer encrypts reasoning state in tokens that clients store and send back.
 	Sealer *hub.Sealer
-	// Providers sends requests to the base URLs of the catalog, Custom to those that users have entered.
+	// Providers is the transport for the catalog's base URLs, and Custom the transport for users' base URLs.
 	Providers, Custom *http.Transport
 	// Greeted is set once this process has printed the banner of the first run.
 	Greeted atomic.Bool
@@ -135,7 +136,7 @@ func NewKeychain(o Options) (*keychain.Service, *spending.Ledger, error) {
 	return service, ledger, err
 }
 
-// newRetention makes the job that deletes rows whose time is over, from the usage log and from other tables.
+// newRetention makes the job that deletes rows which the gateway stores only for a limited time.
 func newRetention(ledger *spending.Ledger, o Options) *spending.Retention {
 	expired := timings.Expired()
 	also := make([]spending.Expiry, 0, 5+len(expired))
@@ -179,8 +180,8 @@ func (g *Gateway) Close() error {
 	return nil
 }
 
-// Unavailable converts the error of an unreachable database or counter store into one with status 503. It returns other
-// errors unchanged.
+// Unavailable converts the error of an unreachable database or counter store into an error with status 503. It returns
+// other errors unchanged.
 func Unavailable(err error) error {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):

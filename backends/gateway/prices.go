@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// pricesEvery is the interval at which the prices in the database are read.
+// pricesEvery is the interval at which prices are read from the database.
 const pricesEvery = 5 * time.Second
 
-// storedPrices has the prices that were last read from the database, with their version.
+// storedPrices are the prices in the database at the last reading, with their version.
 type storedPrices struct {
 	prices  catalog.Prices
 	version string
@@ -43,8 +43,8 @@ func (g *Gateway) NewPrices(source *catalog.Source, logger *zap.Logger) *Prices 
 	return p
 }
 
-// Follow calls Read every pricesEvery until the context ends. While the prices cannot be read, the last ones stay in
-// use, and the first failure is logged.
+// Follow calls Read every pricesEvery until the context ends. While the prices cannot be read, the previous
+// prices stay in use, and the first failure is logged.
 func (p *Prices) Follow(ctx context.Context) {
 	if err := p.db.WaitReady(ctx); err != nil {
 		return // the context has ended

@@ -15,34 +15,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
-// answer answers a request at the place of a format. No format means a request for embeddings. What a stream does not
-// need while it is open is in separate functions, because the stack is most of the memory that an open stream holds.
+// answer answers a request at a path of a format. A zero place means a request for embeddings. The steps before the
+// answer are separate functions: the stack is most of the memory that an open stream holds.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, kept, identity)
+	ask := newRequest(r, gw, identity)
 	release := ask.Release
 	defer func() { release() }()
-	k := h.keeper(kept, identity, place.Format)
+	k := h.keeper(gw, identity, place.Format)
 	if k != nil {
 		ask.Stored = k
 	}
-	if err = h.read(w, r, ask, &place, kept, identity); err != nil {
+	if err = h.read(w, r, ask, &place, gw, identity); err != nil {
 		return err
 	}
-	admission, err := h.admit(r, kept, identity)
+	admission, err := h.admit(r, gw, identity)
 	if err != nil {
 		return err
 	}
 	if k.inBackground() {
 		release = func() {} // the background work releases it
-		return h.background(w, r, ask, k, kept, admission, started)
+		return h.background(w, r, ask, k, gw, admission, started)
 	}
-	engine := h.engine(kept)
+	engine := h.engine(gw)
 	traced := traceOf(r)
 	if traced != nil {
 		engine.Observe = traced.attempt
@@ -52,49 +52,49 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	w, finish := h.record(w, ask, k)
 	defer finish()
 	result, err := engine.Answer(r.Context(), w, ask)
-	used = account(r, ask, kept, result, traced, started)
+	used = account(r, ask, gw, result, traced, started)
 	return statusError(err)
 }
 
-// admit asks for permission to send a request on.
+// admit checks the limits of the key and reserves the request's share of them.
 func (h *Handler) admit(
-	r *http.Request, kept *gateway.Gateway, identity *keychain.Identity,
+	r *http.Request, gw *gateway.Gateway, identity *keychain.Identity,
 ) (*keychain.Admission, error) {
-	admission, err := kept.Keychain.Admit(r.Context(), h.app.Counters(), identity)
+	admission, err := gw.Keychain.Admit(r.Context(), h.app.Counters(), identity)
 	return admission, statusError(gateway.Unavailable(err))
 }
 
-// done releases what the request reserved and reports the tokens that it used.
+// done releases the request's reservation and reports the number of tokens that it used.
 func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
 	if err := admission.Done(r.Context(), tokens); err != nil {
 		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
 	}
 }
 
-// account reports the result of a request to the usage log, the metrics, the trace and the placeholders, and returns
-// how many tokens it used.
+// account reports the result of a request to the usage log, the metrics, the trace and the placeholders. It returns the
+// number of tokens that the request used.
 func account(
-	r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
+	r *http.Request, ask *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
 ) (tokens int64) {
 	record := ask.Record(result, started)
-	kept.Usage.Add(record)
+	gw.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
 	publish(r, &record)
 	return record.InputTokens + record.OutputTokens
 }
 
-// engine returns a cascade whose attempts are counted in the metrics.
-func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
-	engine := h.app.Engine(kept, h.options, h.logger)
+// engine returns a cascade that counts its attempts in the metrics.
+func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
+	engine := h.app.Engine(gw, h.options, h.logger)
 	engine.Observe = observeAttempt
 	return engine
 }
 
-// count answers a request to count tokens.
+// count answers a request for the number of tokens in a text.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
 	defer h.app.Acquire()()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,9 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, kept, identity)
+	ask := newRequest(r, gw, identity)
 	ask.Header = headers(r, format)
-	if k := h.keeper(kept, identity, format); k != nil {
+	if k := h.keeper(gw, identity, format); k != nil {
 		ask.Stored = k
 	}
 	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
@@ -115,17 +115,17 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err = ask.ReadCount(format, text, place.Options(r.Header)); err != nil {
 		return statusError(err)
 	}
-	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	tokens, err := h.engine(kept).CountTokens(r.Context(), ask)
+	tokens, err := h.engine(gw).CountTokens(r.Context(), ask)
 	if err != nil {
 		return statusError(err)
 	}
 	return body.WriteCount(w, format, tokens)
 }
 
-// statusError wraps an error so that Caddy has the status of the error that api_errors will write.
+// statusError wraps an error so that Caddy has its HTTP status.
 func statusError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

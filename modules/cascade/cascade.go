@@ -1,4 +1,4 @@
-// Package cascade is the handler that answers model requests.
+// Package cascade provides the handler that answers model requests.
 package cascade
 
 import (
@@ -31,8 +31,8 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler answers model requests with the models that the sender's keys can use. It needs `api_auth gateway_key` before
-// it, or the option anonymous, and `api_errors` around it to write its errors.
+// Handler answers model requests with the models that the sender can use. It needs `api_auth gateway_key` before it, or
+// the option anonymous, and `api_errors` around it to write its errors.
 //
 // Routes:
 //
@@ -54,12 +54,11 @@ func init() {
 //	GET  /v1/models/{id}        one of them
 //	GET  /, HEAD /              200, a connection probe
 //
-// Every other path is a 404. The candidates of a request are tried in order
-// until one has sent its first content; from then on the answer is that one's.
+// Every other path is a 404. The candidates of a request are tried in order until one of them has sent its first
+// content; that candidate then gives the whole answer.
 //
-// Placeholders, set when the request has ended (0 or empty before). Tokens and cost include those of failed attempts
-// for which the provider had worked. If the client did not wait for the first content, they are an estimate of the
-// prompt:
+// Placeholders, set when the request has ended (0 or empty before). Tokens and cost include failed attempts for which
+// the provider had worked. If the client disconnected before the first content, they are estimated from the prompt:
 //
 //	{http.cascade.provider}       who answered; if nobody did, whose tokens are counted last
 //	{http.cascade.model}          the model that answered
@@ -70,59 +69,60 @@ func init() {
 //	{http.cascade.total_tokens}   the sum, for `charge` of budget
 //	{http.cascade.cost_micro_usd} by the catalog's prices, 0 if unknown
 type Handler struct {
-	// The time allowed until the first content of a stream by tier (low, medium, high), after which the next candidate
-	// is tried. Default: low 20s, medium 45s, high 120s.
+	// FirstContent is the time limit for the first content of a stream, by tier (low, medium, high). After it, the next
+	// candidate is tried. Default: low 20s, medium 45s, high 120s.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
 
-	// The time allowed until the end of an answer that is not streamed by tier, after which the next candidate is
-	// tried. Default: 8m, since most clients give up after 10 minutes.
+	// Answer is the time limit for an answer that is not streamed, by tier. After it, the next candidate is tried.
+	// Default: 8m, because most clients give up after 10 minutes.
 	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
-	// The longest allowed silence of a stream. Default: 60s.
+	// Idle is the longest allowed silence of a stream. Default: 60s.
 	Idle caddy.Duration `json:"idle,omitempty"`
 
-	// The tier (low, medium, high) that serves unknown model names. Default: none, they are a 404.
+	// DefaultTier is the tier (low, medium, high) that serves unknown model names. Default: none, unknown names get a 404.
 	DefaultTier string `json:"default_tier,omitempty"`
 
-	// Ends the cascade when a provider refuses the content. Default: the next candidate is tried.
+	// StopOnPolicy ends the cascade when a provider refuses the content. Default: the next candidate is tried.
 	StopOnPolicy bool `json:"stop_on_policy,omitempty"`
 
-	// Lets a request for one model entry continue with the entry's tier when the entry fails. Default: off.
+	// EntryFallback continues with the entry's tier when a request names one model entry and that entry fails. Default:
+	// off.
 	EntryFallback bool `json:"entry_fallback,omitempty"`
 
-	// How long items of answers of the Responses API are kept, encrypted, for the gateway key that received them, so
-	// that its later requests can refer to them (item_reference). Items of requests with "store": false are not kept. A
-	// negative value keeps none. Default: 24h.
+	// AnswerItems is how long the items of Responses API answers are stored. Later requests with the same gateway key can
+	// refer to these items (item_reference). They are encrypted. Items of requests with "store": false are not stored, and
+	// a negative value stores no items. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
-	// The order of the candidates of a tier (low, medium, high) that users' preferences and priorities leave equal:
-	// catalog, price, latency or weights. Default: catalog.
+	// Routing is the order of a tier's candidates (low, medium, high), as far as users' preferences and priorities do not
+	// determine it: catalog, price, latency or weights. Default: catalog.
 	Routing map[string]string `json:"routing,omitempty"`
 
-	// The weights of entries (provider/model) and providers for the order weights. Default: 1.
+	// Weights are the weights of entries (provider/model) and providers for the order weights. Default: 1.
 	Weights map[string]float64 `json:"weights,omitempty"`
 
-	// Stores answers of the Responses API and conversations, so that requests can continue them by their ids
-	// (previous_response_id, conversation), fetch and delete them, and be answered in the background.
-	// Default: off, nothing but items of answers is kept.
+	// StoreResponses stores answers of the Responses API and conversations. Requests can then continue them by their ids
+	// (previous_response_id, conversation), fetch and delete them, and be answered in the background. Default: off, only
+	// items of answers are stored.
 	StoreResponses *StoreResponses `json:"store_responses,omitempty"`
 
-	// Leaves out the prompt cache marks that requests of chat and Responses clients get when a messages upstream
-	// answers. Default: off.
+	// NoCacheMarks leaves out the prompt cache marks. Without it, requests of chat and Responses clients get these marks
+	// when they are sent to a messages upstream. Default: off.
 	NoCacheMarks bool `json:"no_cache_marks,omitempty"`
 
-	// Lists, for clients of Anthropic's API, each name of another vendor also with the prefix "claude-", in front of
-	// the others, because the model picker of Claude Code shows only that vendor's names. Requests may use such names
-	// whether or not this is set. Default: off.
+	// ClaudeNames affects the list of models for clients of Anthropic's API. It adds each name of another vendor with the
+	// prefix "claude-", in front of the other names, because the model picker of Claude Code shows only Anthropic's names.
+	// Requests may use the prefixed names in any case. Default: off.
 	ClaudeNames bool `json:"claude_names,omitempty"`
 
-	// Leaves error.failed_attempts out of error answers. Default: off.
+	// HideFailedAttempts leaves error.failed_attempts out of error answers. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	// The user whose models answer requests that come without a verified key, and who is charged for them. Such
-	// requests have a row of usage without a key; their only limits are those that the operator has imposed on the
-	// user, and those of a budget before this handler. Default: none, such requests are a 401, and a configuration in
-	// which no key is verified before this handler is refused.
+	// Anonymous is the user whose models answer requests without a verified key, and who is charged for them. The usage
+	// log has such requests without a key. They are limited only by limits that the operator has imposed on the user, and
+	// by budgets before this handler. Default: none. Such requests then get a 401, and a configuration that verifies no
+	// key before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
 	app       *gatewayapp.App
@@ -162,7 +162,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
 		AnswerItems: time.Duration(h.AnswerItems), NoCacheMarks: h.NoCacheMarks,
 	}.WithDefaults()
-	if err := h.orders(); err != nil {
+	if err := h.parseOrders(); err != nil {
 		return err
 	}
 	if h.DefaultTier != "" {
@@ -203,8 +203,8 @@ func (h *Handler) Validate() error {
 	return h.StoreResponses.validate()
 }
 
-// orders parses the options routing and weight.
-func (h *Handler) orders() error {
+// parseOrders parses the options routing and weight.
+func (h *Handler) parseOrders() error {
 	weighs := false
 	for name, text := range h.Routing {
 		tier, err := catalog.ParseTier(name)
@@ -246,7 +246,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 		return h.answer(w, r, formats.Place{})
 	}
-	if e, id, allow := passed(r.Method, path); e != nil {
+	if e, id, allow := findEndpoint(r.Method, path); e != nil {
 		return h.pass(w, r, e, id)
 	} else if allow != "" {
 		return methodNotAllowed(w, r, allow)
@@ -285,7 +285,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
-// model answers requests at the path of a format. offer is nil if no translate handler came before.
+// model answers requests at the path of a format. offer is nil if no translate handler came before this handler.
 func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place) error {
 	format := place.Format
 	if r.Method != http.MethodPost {
@@ -313,14 +313,14 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) erro
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)
 }
 
-// probe answers programs that check whether the gateway is there, and sends browsers to the console if no later handler
+// probe answers programs that check whether the gateway runs. It redirects browsers to the console if no later handler
 // has a page for them.
 func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	const text = "Tollgate model gateway\n"
 	if gatewayapp.ConsoleOffered(r) {
 		w.Header().Set("Vary", "Accept")
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			return edge.Root(w, r, next, "console/")
+			return edge.ServeRoot(w, r, next, "console/")
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

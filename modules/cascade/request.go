@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
-// client returns who sent the request, and the gateway.
+// client returns the gateway and the sender of the request.
 func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity, error) {
 	identity, ok := apiauth.Identity(r)
 	if !ok {
@@ -27,19 +27,19 @@ func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity,
 		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key",
 			"no gateway key was checked: put `api_auth gateway_key` before `cascade`")
 	}
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil {
 		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if !ok && identity.KeyID == "" { // the operator may have limited the user
-		identity, err = kept.Keychain.Keyless(r.Context(), identity.UserID)
+		identity, err = gw.Keychain.Keyless(r.Context(), identity.UserID)
 	}
-	return kept, identity, statusError(gateway.Unavailable(err))
+	return gw, identity, statusError(gateway.Unavailable(err))
 }
 
-func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
+func newRequest(r *http.Request, gw *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
 	ask := &cascade.Request{
-		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items,
+		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: gw.Sealer, Items: gw.Items,
 		User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID,
 	}
 	ask.Session = session(r)
@@ -52,9 +52,9 @@ func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Ident
 	return ask
 }
 
-// read reads the request, and what the sender may use.
+// read reads the request's body into ask, and loads the account of the sender.
 func (h *Handler) read(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, kept *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, gw *gateway.Gateway,
 	identity *keychain.Identity,
 ) error {
 	format := place.Format
@@ -81,14 +81,14 @@ func (h *Handler) read(
 	default:
 		ask.Chat.Lease = lease
 	}
-	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
 	return nil
 }
 
-// expand replaces references to items by the items. The memory that they need is taken from the budget for as long as
-// the body is held.
+// expand replaces references to stored items with the items. The memory for the items is taken from the budget and held
+// as long as the body.
 func (h *Handler) expand(
 	r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
 ) ([]byte, *wire.Lease, error) {
@@ -107,8 +107,8 @@ func (h *Handler) expand(
 	return expanded, wire.NewLease(func(bool) { share.Free() }), nil
 }
 
-// headers returns the header fields of the client that a provider gets if it speaks the client's format. It returns nil
-// if the format has none.
+// headers returns the client's header fields that a provider gets if it uses the client's format. It returns nil if the
+// format has no such fields.
 func headers(r *http.Request, format formats.Format) map[string]string {
 	names := format.Facts().Header
 	if len(names) == 0 {
@@ -123,7 +123,7 @@ func headers(r *http.Request, format formats.Format) map[string]string {
 	return header
 }
 
-// session returns the session that an agent names in a header, or an empty string.
+// session returns the session id that a coding agent sends in a header, or "".
 func session(r *http.Request) string {
 	const limit = 200 // in bytes; clients send less
 	for _, name := range [...]string{

@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 )
 
-// Tell sets who is notified of alerts. A module calls it while it is provisioned. All handlers share the gateway, so
-// only one of a configuration may call it; the second call returns an error.
-func (a *App) Tell(o *alerts.Options) error {
+// SetAlerts sets the recipients and conditions of alerts. A module calls it while it is provisioned. All handlers of a
+// configuration share one gateway, so a second call returns an error.
+func (a *App) SetAlerts(o *alerts.Options) error {
 	if a.alerts != nil {
 		return errors.New("another handler has alerts, and all share one gateway: leave them to one")
 	}
@@ -17,5 +17,5 @@ func (a *App) Tell(o *alerts.Options) error {
 	return nil
 }
 
-// tell applies the alert options of this configuration.
-func (a *App) tell() { a.gateway.Load().Alerts.Use(a.alerts) }
+// applyAlerts applies the alert options of this configuration.
+func (a *App) applyAlerts() { a.gateway.Load().Alerts.Use(a.alerts) }

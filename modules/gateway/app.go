@@ -1,5 +1,5 @@
-// Package gateway is the app that the modules of the model gateway share. It has their keychain, catalog, cascade and
-// usage log.
+// Package gateway is the app that the modules of the model gateway share. It contains their keychain, catalog, cascade
+// and usage log.
 package gateway
 
 import (
@@ -34,9 +34,9 @@ func init() {
 }
 
 const (
-	// Name names the gateway among the services to which a database can be assigned.
+	// Name is the gateway's name in the configuration of databases.
 	Name = "gateway"
-	// id is the app's module id. It lies below the app tollgate, which has its options.
+	// id is the app's module id. It is below the id of the app tollgate, which has the gateway's options.
 	id = "tollgate.gateway"
 )
 
@@ -44,19 +44,19 @@ const (
 var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours deleted, alerts written and sent")
 
 // App is loaded by the first module of the gateway that is provisioned: keychain, cascade or api_auth gateway_key. A
-// configuration without such a module has no App and no gateway tables. App has no options of its own; its options are
-// catalog, first_run and allow_networks of the app tollgate.
+// configuration without such a module has no App and no gateway tables. App's options are catalog, first_run and
+// allow_networks of the app tollgate.
 type App struct {
-	host    *tollgate.App
-	ctx     caddy.Context
-	logger  *zap.Logger
-	db      *store.DB
-	catalog *Catalog
-	first   *FirstRun       // nil if first_run is not configured
-	kept    *time.Duration  // how long requests stay in the log; nil means the default
-	alerts  *alerts.Options // nil if no alerts are configured
-	gateway atomic.Pointer[gateway.Gateway]
-	prices  *gateway.Prices // set before gateway is
+	host       *tollgate.App
+	ctx        caddy.Context
+	logger     *zap.Logger
+	db         *store.DB
+	catalog    *Catalog
+	first      *FirstRun       // nil if first_run is not configured
+	requestLog *time.Duration  // how long requests stay in the log; nil means the default
+	alerts     *alerts.Options // nil if no alerts are configured
+	gateway    atomic.Pointer[gateway.Gateway]
+	prices     *gateway.Prices // set before gateway is
 }
 
 // gateways are kept across reloads.
@@ -79,7 +79,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets from the app tollgate what the gateway needs.
+// Provision gets the database, the catalog and the option first_run from the app tollgate.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger = ctx, ctx.Logger()
 	var err error
@@ -100,14 +100,14 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
-	a.host.OnStart(a.begin)
-	a.host.OnSettled(a.cutRequests)
-	a.host.OnSettled(a.tell)
-	a.host.OnCut(a.cut)
+	a.host.OnStart(a.takeGateway)
+	a.host.OnSettled(a.applyRequestLog)
+	a.host.OnSettled(a.applyAlerts)
+	a.host.OnCut(a.closeConnections)
 	return nil
 }
 
-// catalogOf returns the catalog configured in the app tollgate, or the built-in one if there is none.
+// catalogOf returns the catalog configured in the app tollgate, or the built-in catalog.
 func catalogOf(host *tollgate.App, logger *zap.Logger) (*Catalog, error) {
 	option, err := host.Option("catalog")
 	if err != nil {
@@ -121,15 +121,15 @@ func catalogOf(host *tollgate.App, logger *zap.Logger) (*Catalog, error) {
 	return c, err
 }
 
-// Start implements caddy.App. It does nothing: the gateway is started by the app tollgate, because it needs the keyring
-// and Caddy starts apps in no fixed order.
+// Start implements caddy.App and does nothing. The app tollgate starts the gateway, because the gateway needs the
+// keyring and Caddy starts apps in no fixed order.
 func (a *App) Start() error { return nil }
 
-// Stop implements caddy.App. It does nothing: the app tollgate releases what is shared.
+// Stop implements caddy.App and does nothing. The app tollgate releases the shared gateway.
 func (a *App) Stop() error { return nil }
 
-// begin takes the shared gateway, or creates it, and starts the jobs of this configuration.
-func (a *App) begin() error {
+// takeGateway gets the shared gateway, or creates it, and starts the jobs of this configuration.
+func (a *App) takeGateway() error {
 	ring, err := a.host.Ring(Name)
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ func options(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.
 	return gateway.Options{DB: db, Ring: ring, Allow: allow, Logger: logger, Observe: jobMetrics.Observe}
 }
 
-// cut closes the connections that requests wait for.
-func (a *App) cut() {
+// closeConnections closes the upstream connections, which ends the requests that wait for them.
+func (a *App) closeConnections() {
 	if g := a.gateway.Load(); g != nil {
 		g.Cut()
 	}
@@ -191,13 +191,14 @@ func (a *App) Engine(g *gateway.Gateway, o cascade.Options, logger *zap.Logger) 
 	}, o)
 }
 
-// OnSettled registers a function that is called once the configuration has proved stable; see [tollgate.App.OnSettled].
+// OnSettled registers a function that is called once the configuration has run for some seconds; see
+// [tollgate.App.OnSettled].
 func (a *App) OnSettled(do func()) { a.host.OnSettled(do) }
 
 // Acquire keeps the resources of a request open until release is called; see [tollgate.App.Acquire].
 func (a *App) Acquire() (release func()) { return a.host.Acquire() }
 
-// Bar returns the function that describes the bar at the top of the gateway's pages.
+// Bar returns a function that describes the bar at the top of the gateway's pages.
 func (a *App) Bar() func(*http.Request) look.Bar { return a.host.Bar(Name) }
 
 // Counters returns the counters that all nodes share.
@@ -209,8 +210,8 @@ func (a *App) MemoryBudget() *memory.Budget { return a.host.MemoryBudget() }
 // Parts returns the errors of the parts that the gateway needs; see [tollgate.App.Parts].
 func (a *App) Parts(ctx context.Context) map[string]error { return a.host.Parts(ctx, Name) }
 
-// From returns the app for a module that is being provisioned. It also makes the module's server hold back all
-// responses until the app tollgate has started.
+// From returns the app for a module that is being provisioned. The module's server then holds new connections until the
+// app tollgate has started.
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App(id)
 	if err != nil {

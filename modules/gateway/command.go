@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// OpenKeychain opens the keychain of a configuration, its ledger and its catalog, for a command that runs in another
-// process than the server. It opens nothing else of the configuration. A running server sees the changes within
-// keychain.CacheTTL. The caller closes the service.
+// OpenKeychain opens the keychain of a configuration, its ledger and its catalog, for a command, which runs in a
+// different process than the server. It opens nothing else. A running server notices changes within keychain.CacheTTL.
+// The caller must close the service.
 func OpenKeychain(
 	ctx context.Context, app *tollgate.App,
 ) (*keychain.Service, *spending.Ledger, *catalog.Catalog, error) {

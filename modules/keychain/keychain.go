@@ -92,15 +92,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.app, h.logger, h.once = app, ctx.Logger(), new(sync.Once)
-	if kept := time.Duration(h.RequestLog); kept != 0 {
-		if kept > 0 && kept < time.Hour {
+	if retention := time.Duration(h.RequestLog); retention != 0 {
+		if retention > 0 && retention < time.Hour {
 			return errors.New("request_log: single requests are kept for an hour at least")
 		}
-		if err := app.KeepRequests(max(kept, 0)); err != nil {
+		if err := app.KeepRequests(max(retention, 0)); err != nil {
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}
-	if err := h.tell(ctx.Logger()); err != nil {
+	if err := h.provisionAlerts(ctx.Logger()); err != nil {
 		return err
 	}
 	policy, err := h.NewUsers.policy()
@@ -123,7 +123,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.router = rest.NewRouter("", h.service.Routes())
 	h.service.Bar = app.Bar()
-	h.console, err = h.Console.make(app.Bar())
+	h.console, err = h.Console.create(app.Bar())
 	return err
 }
 
@@ -143,7 +143,7 @@ func (h *Handler) Presence() tollgate.Presence {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.console != nil && h.console.Find(r) {
 		rest.NoSniff(w.Header())
-		return answered(h.console.Serve(w, r))
+		return withStatus(h.console.Serve(w, r))
 	}
 	if h.console != nil && r.URL.Path == "/" {
 		gatewayapp.OfferConsole(r)
@@ -158,25 +158,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil && !found.Guest() {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if err != nil { // public routes do not need the gateway, and /health reports the error
-		return answered(found.Serve(w, nil))
+		return withStatus(found.Serve(w, nil))
 	}
 	h.once.Do(func() {
-		h.service.Keychain, h.service.Spending, h.service.Alerts = kept.Keychain, kept.Spending, kept.Alerts
-		h.service.Engine = h.app.Engine(kept, cascade.Options{}.WithDefaults(), h.logger)
+		h.service.Keychain, h.service.Spending, h.service.Alerts = gw.Keychain, gw.Spending, gw.Alerts
+		h.service.Engine = h.app.Engine(gw, cascade.Options{}.WithDefaults(), h.logger)
 	})
 	if subject, ok := apiauth.Subject(r); ok {
-		return answered(found.Serve(w, management.NewCaller(subject.ID, subject.Claims)))
+		return withStatus(found.Serve(w, management.NewCaller(subject.ID, subject.Claims)))
 	}
-	return answered(found.Serve(w, nil))
+	return withStatus(found.Serve(w, nil))
 }
 
-// answered wraps an error so that Caddy has the status of a refusal.
-func answered(err error) error {
+// withStatus wraps an error so that Caddy has the status of a refusal.
+func withStatus(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)
 	}

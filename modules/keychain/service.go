@@ -30,7 +30,7 @@ func init() {
 		Name: gatewayapp.Name, Form: form, Block: optionNames, Command: command,
 		Schemas: []store.Schema{schema.Gateway()}, Sealed: keychain.Sealed, Handlers: []string{"keychain", "cascade"},
 		Options: []tollgate.Option{
-			{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Instead: "user_jwt"}, {Name: "cascade"},
+			{Name: "max_body", Read: readSize}, {Name: "user_jwt"}, {Name: "oauth", Excludes: "user_jwt"}, {Name: "cascade"},
 		},
 	})
 }
