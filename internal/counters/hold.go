@@ -24,8 +24,8 @@ func checkHold(limit int64, ttl time.Duration) error {
 	return nil
 }
 
-// holds are the places that are held in the memory of one process: the time at which each becomes free, by key and
-// holder.
+// holds are the places taken in the memory of one process. The value is the time at which a place becomes free, by key
+// and holder.
 type holds struct {
 	mu    sync.Mutex
 	byKey map[string]map[string]int64 // in microseconds since 1970

@@ -42,16 +42,17 @@ type RedisOptions struct {
 	Timeout time.Duration
 	// Prefix is the prefix of every key. Default: "tollgate:".
 	Prefix string
-	// Logger logs when the server is lost and when it is back. Default: none.
+	// Logger logs when the server is lost and when it is back. Default: no log.
 	Logger *zap.Logger
 }
 
 // Redis is a Store on one Redis (7 or later) or Valkey server, shared by any number of nodes. Each operation is one
-// script or command and one round trip, timed by the server's own clock, so that the clocks of the nodes do not matter.
+// script or command and one round trip. It uses the server's clock, so that the clocks of the nodes do not matter.
 //
-// It connects when it is first used, and reconnects after a loss. While the server is unreachable operations fail with
-// ErrUnavailable: the first ones within the time limit, the others at once, except for one attempt every 200 ms that
-// finds out whether the server is back. An operation whose answer was lost is not repeated; it may have been counted.
+// The store connects when it is first used, and reconnects after a loss. While the server is unreachable operations
+// fail with ErrUnavailable: the first ones within the time limit, later ones at once, except for one attempt every 200
+// ms to find out whether the server is back. An operation whose answer was lost is not repeated, though it may have
+// been counted.
 type Redis struct {
 	pool    *redis.Pool
 	timeout time.Duration
@@ -63,16 +64,16 @@ type Redis struct {
 	closed  atomic.Bool
 	probing singleflight.Group
 	probed  atomic.Pointer[probed]
-	// clock replaces the server's time in tests. It returns microseconds above zero.
+	// clock replaces the server's time in tests. It returns microseconds, more than 0.
 	clock func() int64
 }
 
-// NewRedis returns a store on the server at rawURL,
+// NewRedis returns a store on the server at rawURL, which has one of the forms
 //
 //	redis://[user[:password]@]host[:port][/db]
 //	rediss://… (TLS 1.2 or later, certificate checked against the system's roots)
 //
-// without connecting to it: it returns an error only for a malformed URL. The error does not contain the URL.
+// It does not connect and returns an error only for a malformed URL. The error does not contain the URL.
 func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -99,7 +100,7 @@ func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 	return r, nil
 }
 
-// Both scripts begin with the code that loads the window.
+// Both scripts begin with the code that loads the window, window.lua.
 var (
 	//go:embed window.lua
 	windowLua string
@@ -122,7 +123,7 @@ func (r *Redis) Take(ctx context.Context, key string, cost, limit int64, window 
 	if err != nil {
 		return Result{}, fmt.Errorf("taking from the counters: %w", err)
 	}
-	// allowed, current, previous, rest
+	// The reply has the values allowed, current, previous and rest.
 	if len(resp) != 4 || resp[1] < 0 || resp[2] < 0 || resp[3] <= 0 || resp[3] > width {
 		return Result{}, fmt.Errorf("taking from the counters: %w: unexpected answer %v", ErrUnavailable, resp)
 	}
@@ -161,8 +162,8 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 	return fresh, nil
 }
 
-// Ready implements Store. Its result is cached for a moment and concurrent callers share one probe, since anybody may
-// ask as often as they like.
+// Ready implements Store. The result is cached for readyFor and concurrent callers share one probe, because clients may
+// call it as often as they like.
 func (r *Redis) Ready(ctx context.Context) error {
 	if last := r.probed.Load(); last != nil && !r.closed.Load() && time.Since(last.at) < readyFor {
 		return last.err
@@ -186,7 +187,7 @@ type probed struct {
 	at  time.Time
 }
 
-// probe writes a key, because a server may answer but take no writes: a replica, or one whose memory is full.
+// probe writes a key, because a server may answer but refuse writes: a replica does, and a server whose memory is full.
 func (r *Redis) probe(ctx context.Context) error {
 	err := r.do(ctx, func(ctx context.Context, c redis.Conn) error {
 		_, err := redis.DoContext(c, ctx, "SET", r.marks+"ready", "1", "PX", readyTTL.Milliseconds())
@@ -223,7 +224,7 @@ func (r *Redis) run(
 	return reply, err
 }
 
-// do runs one operation within the time limit and updates the server's health. Every error that it returns wraps
+// do runs one operation within the time limit and updates the server's health. All errors that it returns wrap
 // ErrUnavailable.
 func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) error) error {
 	if r.closed.Load() {
@@ -240,8 +241,8 @@ func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) err
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline, ours = d, false
 	}
-	// A request that is given up must neither interrupt connecting, for which others wait, nor leave open whether it
-	// was counted.
+	// A request that is given up must not interrupt connecting, for which others wait. Nor may it leave open whether
+	// the operation was counted.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 
@@ -253,7 +254,7 @@ func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) err
 	case r.closed.Load():
 		return errClosed
 	case !ours && isTimeout(err):
-		// The caller's limit was tighter than ours, so the error says nothing about the server.
+		// The caller's deadline was earlier than our limit, so the error says nothing about the server.
 	default:
 		r.health.failed(err, time.Now())
 	}
@@ -286,8 +287,8 @@ func isReply(err error) bool {
 	return errors.As(err, &reply)
 }
 
-// isStateReply reports whether err is a reply which says that the server cannot serve now (LOADING, READONLY, OOM,
-// NOAUTH …), as opposed to one about this key or command.
+// isStateReply reports whether err is a reply which means that the server cannot serve any command now (LOADING,
+// READONLY, OOM, NOAUTH …). Other replies concern only the key or the command.
 func isStateReply(err error) bool {
 	code, _, _ := strings.Cut(err.Error(), " ")
 	return code != "ERR" && code != "WRONGTYPE"

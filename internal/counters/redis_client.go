@@ -28,9 +28,8 @@ func CheckRedisURL(rawURL string) error {
 	return err
 }
 
-// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, some of which
-// would turn off certificate checks, and its errors never quote the URL, as those of url.Parse do, including the
-// password.
+// parseRedisURL parses a redis:// or rediss:// URL. Unlike the client's parser it refuses parameters, because some
+// would turn off certificate checks. Its errors never quote the URL; those of url.Parse do, including the password.
 func parseRedisURL(rawURL string) (redisTarget, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -71,7 +70,9 @@ func parseRedisURL(rawURL string) (redisTarget, error) {
 	return t, nil
 }
 
-// newRedisPool returns a pool of connections to the server. It connects when a connection is first needed.
+// newRedisPool returns a pool of connections to the server, which dials when an operation needs a connection. timeout
+// limits dialling, each read and each write. stale reports whether the server has closed a connection since the time at
+// which it was last used.
 func newRedisPool(t redisTarget, timeout time.Duration, stale func(lastUsed time.Time) bool) *redis.Pool {
 	options := []redis.DialOption{
 		redis.DialConnectTimeout(timeout),
