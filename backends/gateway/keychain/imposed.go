@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// limitNames are the columns of limits, in the order of into and arguments.
+// limitNames are the columns of limits, in the order of limitCells.into and Limits.arguments.
 var limitNames = []string{
 	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month",
 	"tokens_total", "micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
 	"tokens_per_minute", "parallel_requests", "allowed_tools",
 }
 
-// limitColumns lists the columns of limits of the given table alias.
+// limitColumns lists the limit columns of a table alias, for a SELECT.
 func limitColumns(alias string) string {
 	return alias + "." + strings.Join(limitNames, ", "+alias+".")
 }
@@ -74,7 +74,8 @@ func (l *Limits) arguments() ([]any, error) {
 	}, errors.Join(err, toolsErr)
 }
 
-// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if there are none.
+// imposedLimits reads the limits of a holder, without their raise. It returns the zero value if the holder has no
+// limits.
 func (s *Service) imposedLimits(c store.Conn, on, holder string) (Limits, error) {
 	limits, _, err := s.imposedWithRaise(c, on, holder)
 	return limits, err
@@ -94,7 +95,7 @@ func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Ra
 	return cells.read(s.now())
 }
 
-// impose stores the limits of a holder. The row is removed if they limit nothing.
+// impose stores the limits of a holder. It removes the row if limits is empty.
 func (s *Service) impose(c store.Conn, on, holder string, limits *Limits) error {
 	if limits.none() {
 		_, err := c.Exec(`DELETE FROM gateway_limits WHERE kind = ? AND holder = ?`, on, holder)
@@ -119,8 +120,8 @@ var storeLimits = func() string {
 		ON CONFLICT (kind, holder) DO UPDATE SET ` + strings.Join(set, ", ")
 }()
 
-// changeLimits runs fn, which changes imposed limits, in a transaction. Every node then reads all keys anew, this one
-// before the call returns. Inside Together it runs fn in the transaction of that.
+// changeLimits runs fn, which changes imposed limits, in a transaction. Every node then reads all keys anew; this node
+// does so before changeLimits returns. Inside Together it runs fn in Together's transaction.
 func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error) error {
 	if c, ok := together(ctx); ok {
 		return fn(c)
@@ -137,9 +138,10 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 	return err
 }
 
-// ImposedLimits returns the limits that the operator imposes on a holder: OnUser with the id of a user, OnTeam with the
-// id of a team, or OnOrganisation with Organisation. OnTeamOwn with the id of a team stands for the limits that its
-// administrators have set. The error has status 404 if there is no such user or team.
+// ImposedLimits returns the limits that are imposed on a holder. The kind OnUser takes the id of a user, OnTeam and
+// OnTeamOwn the id of a team, and OnOrganisation takes Organisation. OnTeamOwn means the limits set by the team's
+// administrators, the other kinds those set by the operator. The error has status 404 if the user or team does not
+// exist.
 func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits Limits, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, on, holder); err != nil {
@@ -151,8 +153,8 @@ func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits 
 	return limits, err
 }
 
-// Impose changes the limits of a holder, which is named as for ImposedLimits, and returns them. All keys and users that
-// they are on share them. The label and the effort mode of the change are ignored.
+// Impose changes the limits of a holder and returns them; see ImposedLimits for kind and holder. All keys of the holder
+// share these limits. The label and the effort mode of the change are ignored.
 func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChange) (limits Limits, err error) {
 	if err := change.check(s.now()); err != nil {
 		return Limits{}, err
@@ -185,15 +187,15 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 	return limits, err
 }
 
-// SetLimits replaces all limits of a holder. Names of models that are neither in the catalog nor in the present limits
-// are refused.
+// SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. Names of models are refused that
+// are neither in the catalog nor in the present limits.
 func (s *Service) SetLimits(
 	ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog,
 ) (Limits, error) {
 	return s.Impose(ctx, on, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
 }
 
-// requireHolder returns an error if there is no such user or team.
+// requireHolder returns an error if the user or team does not exist.
 func (s *Service) requireHolder(c store.Conn, on, holder string) error {
 	switch {
 	case on == OnUser:
@@ -208,9 +210,9 @@ func (s *Service) requireHolder(c store.Conn, on, holder string) error {
 	}
 }
 
-// limitedBy returns the holder of the imposed limits for a new key that a user makes, or an empty string if there are
-// none. The new key must not be able to do more than a key that the user has. It has no limits if the user has a key
-// without limits. Otherwise it shares those of a key that the user has or had, preferably the primary one.
+// limitedBy returns the id of the key whose imposed limits a new key of a user must share, so that the new key cannot
+// do more than the user's other keys. It returns an empty string if the user has a key without imposed limits or never
+// had a key. Of several keys it prefers those that are not revoked, and among these the primary one.
 func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err error) {
 	var found sql.NullString
 	err = c.Row(`SELECT l.holder FROM gateway_keys AS k
@@ -224,15 +226,14 @@ func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err err
 	return found.String, err
 }
 
-// errEnded returns the error for a key that could not be used because the imposed limits have ended.
+// errEnded returns the error for a new key that would be useless because the imposed limits have expired.
 func errEnded(end time.Time) error {
 	return apierror.New(http.StatusConflict, "expired",
 		"the limits that the operator set on your keys ended their use at %s: ask the operator for another end",
 		end.Format(time.RFC3339))
 }
 
-// Raise replaces imposed limits for a time: each limit that it sets replaces the one of the same name until then. The
-// others stay as they are.
+// Raise replaces some imposed limits until a time. Limits that the raise does not set stay unchanged.
 type Raise struct {
 	Until  time.Time `json:"until"`
 	Limits Limits    `json:"limits"`
@@ -241,7 +242,7 @@ type Raise struct {
 // maxRaise is the longest duration of a raise.
 const maxRaise = 366 * 24 * time.Hour
 
-// raisedBy returns the limits with those of a raise in their place. A nil raise changes nothing.
+// raisedBy returns the limits with those that the raise sets replaced. A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l
@@ -272,7 +273,7 @@ func replace[T any](limit **T, by *T) {
 	}
 }
 
-// imposedColumns lists the columns of imposed limits and of their raise of the given table alias.
+// imposedColumns lists the columns of imposed limits and of their raise, with a table alias, for a SELECT.
 func imposedColumns(alias string) string {
 	return limitColumns(alias) + ", " + alias + ".raised, " + alias + ".raised_until"
 }
@@ -287,7 +288,7 @@ type imposedCells struct {
 // into returns the arguments of Scan for imposedColumns.
 func (l *imposedCells) into() []any { return append(l.limitCells.into(), &l.raised, &l.until) }
 
-// read returns the limits that were scanned, and their raise, which is nil if there is none at the time now.
+// read returns the scanned limits and their raise. The raise is nil if it was not set or has ended at the time now.
 func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err error) {
 	if limits, err = l.limitCells.read(); err != nil || !l.raised.Valid || l.until.Int64 <= schema.Micros(now) {
 		return limits, nil, err
@@ -296,7 +297,7 @@ func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err err
 	return limits, raise, json.Unmarshal([]byte(l.raised.String), &raise.Limits)
 }
 
-// imposedOn returns the limits of a holder with their raise, as they apply to a key.
+// imposedOn returns the limits of a holder, changed by their raise, in the form in which an Identity holds them.
 func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 	i := Imposed{On: on, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
 	if on == OnTeamOwn {
@@ -308,8 +309,8 @@ func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 	return i
 }
 
-// RaiseOf returns the raise of the limits of a holder, which is named as for ImposedLimits. It returns nil if there is
-// none or it has ended.
+// RaiseOf returns the current raise of a holder's limits; see ImposedLimits for kind and holder. The result is nil if
+// no raise was set or it has ended.
 func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, on, holder); err != nil {
@@ -321,8 +322,9 @@ func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise,
 	return raise, err
 }
 
-// SetRaise raises the limits of a holder for a time. A nil raise ends the present one. The error has status 400 if the
-// raise sets no limit or does not end within maxRaise, and 409 if the holder has no limits.
+// SetRaise raises the limits of a holder for a time; see ImposedLimits for kind and holder. A nil raise ends the
+// present one. The error has status 400 if the raise sets no limit or does not end within maxRaise, and 409 if the
+// holder has no limits.
 func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise, cat *catalog.Catalog) error {
 	var text, until any
 	var allowed, unknown []string

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Invitation lets one person in, whatever NewUsers says. That person brings its token when they sign in. If the
-// identity provider confirms a mail address it must be that of the invitation.
+// Invitation lets one person in, even if NewUsers refuses new users. The person brings the invitation's token when they
+// sign in. A mail address that the identity provider confirms must be that of the invitation.
 type Invitation struct {
 	ID        string    `json:"id"`
 	Email     string    `json:"email"` // in lower case
@@ -28,16 +28,16 @@ type Invitation struct {
 	AcceptedBy string     `json:"accepted_by,omitempty"`
 }
 
-// Bounds of invitations, and the default of their duration.
+// Limits of invitations, and how long they last by default.
 const (
 	InvitationLasts    = 7 * 24 * time.Hour
 	maxInvitationLasts = 90 * 24 * time.Hour
 	maxInvitations     = 10_000 // open ones
 )
 
-// Invite makes an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero ExpiresAt
-// means that it expires after InvitationLasts. The error has status 400 for invalid fields, 404 if there is no such
-// team, and 409 if there are too many open invitations.
+// Invite creates an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero
+// ExpiresAt means after InvitationLasts. The error has status 400 for invalid fields, 404 if the team does not exist,
+// and 409 if there are too many open invitations.
 func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, token string, err error) {
 	now := s.now().UTC().Truncate(time.Microsecond)
 	in.ID, in.CreatedAt, in.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(in.Email))
@@ -99,8 +99,8 @@ func (s *Service) Invitations(ctx context.Context, after string, limit int) ([]I
 	return read(ctx, s, scanInvitation, selectInvitations+`WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
-// Withdraw removes an invitation. A user who has accepted it already stays. The error has status 404 if there is no
-// such invitation.
+// Withdraw removes an invitation. A user who has already accepted it is kept. The error has status 404 if the
+// invitation does not exist.
 func (s *Service) Withdraw(ctx context.Context, id string) error {
 	if !schema.StorableID(id) {
 		return notFound("invitation", id)
@@ -113,8 +113,8 @@ func (s *Service) Withdraw(ctx context.Context, id string) error {
 	})
 }
 
-// acceptInvitation marks the invitation that a person brings as accepted and returns it. It returns nil if they bring
-// none or have accepted it before.
+// acceptInvitation marks the invitation of an arriving person as accepted and returns it. It returns nil if the person
+// brings no invitation or has accepted it before.
 func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, who *Arrival) (*Invitation, error) {
 	if who.Invitation == "" {
 		return nil, nil
