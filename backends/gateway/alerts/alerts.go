@@ -1,7 +1,8 @@
-// Package alerts notifies the operator of the model gateway, and the others concerned, when a set percentage of a
-// budget has been spent, when a provider refuses one of the operator's keys, and when too many requests fail or answers
+// Package alerts notifies the operator of the model gateway, and the people concerned, of three things: a set
+// percentage of a budget has been spent, a provider refuses one of the operator's keys, or too many requests fail or
 // take too long. An alert is first written to the database together with one message for each recipient. The messages
-// are then sent in the background, by mail and by webhook; each is sent by one of the nodes that share the database.
+// are then sent in the background, by mail and by webhook. Each message is sent by one of the nodes that share the
+// database.
 package alerts
 
 import (
@@ -30,8 +31,8 @@ const (
 	KindTest        = "test"
 )
 
-// OnProvider is the subject of alerts of KindProviderKey. The subjects of budget alerts are those of keychain.Imposed,
-// and the subjects of the alerts of a Watch are OnModel and keychain.OnOrganisation.
+// OnProvider is the subject of alerts of KindProviderKey. Budget alerts have the subjects of keychain.Imposed; alerts
+// of a Watch have OnModel or keychain.OnOrganisation.
 const OnProvider = "provider"
 
 // DefaultThresholds are the percentages of a budget at which an alert is raised by default.
@@ -40,25 +41,25 @@ var DefaultThresholds = []int{50, 80, 95, 100}
 const (
 	checkEvery = 10 * time.Second
 	sendEvery  = 5 * time.Second
-	// fullEvery is how often all budgets are checked. In between, only those budgets are checked whose keys were used
-	// within usedWithin, which is longer than fullEvery because the use of a long request is recorded only when it
-	// ends.
+	// fullEvery is how often all budgets are checked. In between, a budget is checked only if one of its keys was used
+	// within usedWithin. That is longer than fullEvery because the use of a long request is recorded only when the
+	// request ends.
 	fullEvery  = 10 * time.Minute
 	usedWithin = 20 * time.Minute
-	// kept is how long alerts are kept. Alerts of total budgets are kept for good: they would otherwise be raised
+	// kept is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
 	// again.
 	kept      = 180 * 24 * time.Hour
 	purgeRows = 500 // in one transaction
 )
 
-// Options say who is notified of what.
+// Options say which alerts are raised and who receives them.
 type Options struct {
 	// Thresholds are percentages of a budget, in ascending order.
 	Thresholds []int
 	// Addresses are the mail addresses that get every alert.
 	Addresses []string
-	// Concerned sends mails also to the administrators of the team that an alert is about, and to the user that it is
-	// about or whose key it is about.
+	// Concerned sends mails also to the people that an alert concerns: the administrators of the team, the user, or the
+	// user of the key.
 	Concerned bool
 	// Mail sends the mails. If it is nil, no mail is sent.
 	Mail mail.Transport
@@ -71,7 +72,7 @@ type Options struct {
 	Watch Watch
 }
 
-// Webhook is an address to which alerts are posted as Standard Webhooks specifies.
+// Webhook is an address to which alerts are posted according to the Standard Webhooks specification.
 type Webhook struct {
 	URL    string
 	Secret []byte // see webhook.ParseStandardSecret
@@ -80,7 +81,7 @@ type Webhook struct {
 // FailingKey is a key of the operator that a provider refuses.
 type FailingKey struct{ Provider, State string }
 
-// Service raises and sends alerts. It does nothing before Use is called. Close stops it.
+// Service raises and sends alerts. It does nothing until Use is called. Close stops it.
 type Service struct {
 	db       *store.DB
 	keychain *keychain.Service
@@ -109,7 +110,7 @@ type Deps struct {
 	Keychain *keychain.Service
 	Sender   *webhook.Sender
 	Logger   *zap.Logger
-	// Observe is called after each run of a job; see jobs.Options.
+	// Observe is called after each run of a background job; see jobs.Options.
 	Observe func(job, outcome string, done int)
 	Now     func() time.Time
 }
@@ -159,7 +160,7 @@ func (s *Service) Close() {
 	s.sender.Close()
 }
 
-// using returns a job that calls run with the current options, and does nothing if there are none.
+// using returns a job that calls run with the current options, or does nothing while the service has no options.
 func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		o := s.options.Load()
@@ -234,7 +235,7 @@ func (o *Options) failing() []FailingKey {
 	return o.Failing()
 }
 
-// reached returns the largest threshold that the spending has reached, or 0 if it has reached none.
+// reached returns the largest threshold that the budget's spending has reached, or 0.
 func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	for _, t := range o.Thresholds {
 		if float64(b.Spent)*100 >= float64(b.Amount)*float64(t) {
@@ -252,8 +253,8 @@ func unix(at time.Time) int64 {
 	return at.UnixMicro()
 }
 
-// raise writes an alert and a message for each recipient, unless an alert for this threshold or a larger one already
-// exists. It reports whether it wrote one, and if so wakes the jobs that send.
+// raise writes an alert and a message for each recipient, and wakes the jobs that send. It writes nothing and returns
+// false if an alert for this threshold or a larger one already exists.
 func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, err error) {
 	var there bool
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -280,7 +281,7 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, e
 	return made, err
 }
 
-// insert writes an alert and its messages. It reports false, and writes nothing, if the same alert already exists.
+// insert writes an alert and its messages. It writes nothing and returns false if the same alert already exists.
 func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (made bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kinds of alerts of a Watch. An episode begins with KindErrors or KindLatency and ends with the other of each pair.
+// Kinds of alerts of a Watch. KindErrors begins an episode, which KindErrorsEnd ends, and likewise for latencies.
 const (
 	KindErrors     = "errors.over"
 	KindErrorsEnd  = "errors.normal"
@@ -19,20 +19,20 @@ const (
 	KindLatencyEnd = "latency.normal"
 )
 
-// OnModel is the subject of alerts about one model of a provider. Their holder is "provider/model".
+// OnModel is the subject of alerts about one model of a provider. The holder is then "provider/model".
 const OnModel = "model"
 
-// Watch sets the error rate and the latency from which alerts are raised. Both are compared for all requests together,
-// and for the attempts at each model of a provider.
+// Watch sets the error rate and the latency from which alerts are raised. Both thresholds apply to all requests
+// together, and to the attempts at each model of a provider.
 type Watch struct {
 	// Errors is a percentage of requests. 0 means that error rates raise no alerts.
 	Errors int
 	// Latency is compared with the 95th percentile of the answers. 0 means that latencies raise no alerts.
 	Latency time.Duration
-	// Window is the length of time back from now that is evaluated. An episode ends once its threshold has not been
-	// reached for as long as Window. It is at most timings.MaxWindow.
+	// Window is the length of the period up to now that is evaluated, at most timings.MaxWindow. An episode ends once
+	// its threshold has not been reached for as long as Window.
 	Window time.Duration
-	// MinRequests is the number of requests in the window below which nothing is raised.
+	// MinRequests is the smallest number of requests in the window that can raise an alert.
 	MinRequests int64
 }
 
@@ -81,14 +81,14 @@ var rules = []rule{
 	},
 }
 
-// observed has the counts in the window, of all requests or of one model.
+// observed holds the counts in the window, either of all requests or of one model.
 type observed struct {
 	on, holder string
 	*timings.Counts
 }
 
 // watch compares the counts in the window with the thresholds, and begins and ends episodes. It returns the number of
-// alerts that it has raised.
+// alerts raised.
 func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error) {
 	now := s.now()
 	open, err := s.episodes(ctx)
@@ -110,8 +110,8 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 	return raised, nil
 }
 
-// look reads the counts in the window, those of all requests first. Models on users' own servers are left out: the
-// operator is not responsible for them.
+// look reads the counts in the window, those of all requests first. Models on users' own servers are left out, since
+// the operator is not responsible for these.
 func (s *Service) look(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
 	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {
@@ -149,7 +149,7 @@ func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, er
 	return open, err
 }
 
-// apply begins, continues and ends the episodes of a rule, and returns the number of alerts that it has raised.
+// apply begins, continues and ends the episodes of a rule, and returns the number of alerts raised.
 func (s *Service) apply(
 	ctx context.Context, o *Options, r *rule, seen []observed, open map[[3]string]*episode, now time.Time,
 ) (raised int, err error) {
@@ -193,7 +193,8 @@ func (s *Service) apply(
 	return raised, nil
 }
 
-// begin opens an episode and raises its alert in one transaction. It does nothing if another node has opened it.
+// begin opens an episode and raises its alert in one transaction. It does nothing if another node has opened the
+// episode.
 func (s *Service) begin(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts,
 ) (made bool, err error) {
@@ -227,8 +228,8 @@ func (s *Service) lasts(ctx context.Context, e *episode, now time.Time) error {
 }
 
 // finish closes an episode and raises the alert for its end, in one transaction. It does nothing if another node has
-// closed the episode or has noted that it goes on, and raises no alert if the rule was switched off. made reports
-// whether an alert was raised.
+// closed the episode or recorded that the episode continues. It raises no alert if the rule was switched off. made
+// reports whether an alert was raised.
 func (s *Service) finish(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
 ) (made bool, err error) {
@@ -249,7 +250,7 @@ func (s *Service) finish(
 	return made, err
 }
 
-// raised logs an alert that was made and makes its messages be sent at once.
+// raised logs an alert, and wakes the jobs that send its messages. It does nothing if made is false.
 func (s *Service) raised(a *Alert, made bool) {
 	if !made {
 		return

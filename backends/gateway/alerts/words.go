@@ -15,7 +15,7 @@ import (
 // maxName limits the length of a name in a mail, in characters.
 const maxName = 100
 
-// whose returns a phrase that names the holder the alert is about.
+// whose returns a phrase that names the holder concerned by the alert.
 func (a *Alert) whose() string {
 	name := text.Short(a.Name, maxName)
 	switch a.On {
@@ -45,7 +45,7 @@ func (a *Alert) quantity(n int64) string {
 	return strconv.FormatInt(n, 10) + " tokens"
 }
 
-// period returns the period of the budget in words.
+// period returns a phrase for the period of the budget.
 func (a *Alert) period() string {
 	_, words, _ := strings.Cut(a.Budget, "_")
 	return strings.ReplaceAll(strings.Replace(words, "total", "in total", 1), "per_", "a ")

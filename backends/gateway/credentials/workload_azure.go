@@ -18,10 +18,10 @@ import (
 // azureMetadata is the address of Azure's metadata service on a virtual machine.
 const azureMetadata = "http://169.254.169.254"
 
-// azureWorkload is the identity that Azure gives to a machine, an app or a pod. Its tokens come from where the
-// environment says, in the order of Microsoft's own libraries: from Entra ID for the token of a Kubernetes service
-// account, from the identity endpoint of App Service, Functions and Container Apps, or else from the metadata service
-// of the virtual machine. AZURE_CLIENT_ID chooses between several identities.
+// azureWorkload is the identity that Azure gives to a machine, an app or a pod. The environment decides where its
+// tokens come from, in the order of Microsoft's own libraries: Entra ID for the token of a Kubernetes service account,
+// the identity endpoint of App Service, Functions and Container Apps, or else the metadata service of the virtual
+// machine. AZURE_CLIENT_ID chooses between several identities.
 type azureWorkload struct {
 	environment func(string) string
 }
@@ -44,7 +44,7 @@ func (w *azureWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2
 	return w.managed(ctx, p, endpoint, "2019-08-01", "X-Identity-Header", secret, "the server of IDENTITY_ENDPOINT")
 }
 
-// federated exchanges the token of a Kubernetes service account for one of the application that trusts it.
+// federated exchanges the token of a Kubernetes service account for a token of the application that trusts the account.
 func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
 	const variable = "AZURE_FEDERATED_TOKEN_FILE"
 	tenant, client := w.environment("AZURE_TENANT_ID"), w.environment("AZURE_CLIENT_ID")
@@ -99,7 +99,8 @@ func (w *azureWorkload) managed(
 	return parseManaged(body, who)
 }
 
-// parseManaged reads the answer of a server for managed identities, whose numbers may be texts.
+// parseManaged parses the response of a server for managed identities, in which numbers may be JSON strings. who names
+// the server in errors.
 func parseManaged(body []byte, who string) (*oauth2.Token, error) {
 	token := gjson.GetBytes(body, "access_token").Str
 	if token == "" || !gjson.ValidBytes(body) {
