@@ -10,20 +10,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Aliases lists other names for models and tiers, of the organisation or of a team. A nil pointer means that the file
-// does not mention them; an empty list means that there are none.
+// Aliases lists the aliases (other names for models and tiers) of the organisation or of a team. A nil pointer means
+// that the file does not mention aliases; an empty list means that the owner must not have any.
 type Aliases struct{ List []Alias }
 
-// Alias is another name for a model or a tier, with the line of the file where it stands.
+// Alias is another name for a model or a tier. Line is its line in the file.
 type Alias struct {
 	Name, Target string
 	Line         int
 }
 
-// maxAliases is how many aliases one owner may have in a file.
+// maxAliases is the largest number of aliases that an owner may have in a file.
 const maxAliases = 200
 
-// aliases reads an object whose fields are targets by names.
+// aliases reads an object that maps names to targets.
 func (r *reader) aliases(n *yaml.Node) *Aliases {
 	if n.ShortTag() == "!!null" || !r.plain(n, "aliases") {
 		return nil
@@ -51,7 +51,7 @@ func (r *reader) aliases(n *yaml.Node) *Aliases {
 	return all
 }
 
-// object returns the aliases in the form that Read reads.
+// object returns the aliases in the form that Read parses.
 func (l *Aliases) object() object {
 	o := make(object, 0, len(l.List))
 	for _, a := range l.List {
@@ -60,7 +60,7 @@ func (l *Aliases) object() object {
 	return o
 }
 
-// exportAliases returns the aliases of an owner, or nil if there are none.
+// exportAliases returns the aliases of an owner, or nil if the owner has no aliases.
 func exportAliases(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*Aliases, error) {
 	list, err := s.Aliases(ctx, owner)
 	if err != nil || len(list) == 0 {
@@ -73,8 +73,8 @@ func exportAliases(ctx context.Context, s *keychain.Service, owner keychain.Owne
 	return all, nil
 }
 
-// applyAliases sets the aliases of an owner that the file wants. Others are removed only with Options.Prune. A nil want
-// means that the file does not mention them.
+// applyAliases sets the aliases of an owner that are in the file; about names the owner in changes and errors. Other
+// aliases are removed only with Options.Prune. A nil declared means that the file does not mention aliases.
 func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases) error {
 	if want == nil {
 		return nil

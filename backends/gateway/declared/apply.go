@@ -15,16 +15,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Options say how Apply applies a file.
+// Options control how Apply applies a file.
 type Options struct {
 	// Catalog has the models that limits may name. If it is nil, limits may name any model.
 	Catalog *catalog.Catalog
-	// Resolve returns the text that a reference in the file stands for. If it is nil, references are refused.
+	// Resolve returns the text to which a reference in the file points. If it is nil, references are refused.
 	Resolve func(reference string) (string, error)
-	// Prune removes what the file does not contain: teams, members of its teams, limits, and provider keys, aliases and
-	// prices where it lists some.
+	// Prune removes teams, members of the file's teams, and limits that are not in the file. Provider keys, aliases and
+	// prices that are not in the file are removed from owners for which the file lists some.
 	Prune bool
-	// DryRun changes nothing, but reports what would be changed or refused.
+	// DryRun changes nothing, but reports the changes and errors of a real run.
 	DryRun bool
 }
 
@@ -38,9 +38,9 @@ const (
 // Change is a change that Apply makes.
 type Change struct {
 	Kind string `json:"change"` // Added, Changed or Removed
-	// What is the object that is changed, such as "team Research: member ada".
+	// What names the changed object, such as "team Research: member ada".
 	What string `json:"what"`
-	// How describes the values before and after. It may be empty.
+	// How describes the old and the new values. It may be empty.
 	How string `json:"how,omitempty"`
 }
 
@@ -56,10 +56,10 @@ func (c Change) String() string {
 // errDry rolls back the transaction of a dry run.
 var errDry = errors.New("nothing is changed")
 
-// Apply brings the gateway into the state that a file describes, in one transaction. It uses the same operations as the
+// Apply brings the gateway into the state that a file describes, in one transaction. It uses the operations of the
 // operator's API, so the changes are checked and audited in the same way. Users that do not exist are created, without
-// keys. Apply returns the changes it made, which are none if the state is already as described. A dry run returns the
-// changes that would be made.
+// keys. Apply returns the changes it made, or would make in a dry run. If the state is already as described the list is
+// empty.
 func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (changes []Change, err error) {
 	err = s.Together(ctx, func(ctx context.Context) error {
 		a := &applier{Service: s, ctx: ctx, file: f, options: o, users: make(map[string]string), changes: []Change{}}
@@ -90,12 +90,13 @@ type applier struct {
 	changes []Change
 }
 
-// note adds a change to the result.
+// note adds a change of the given kind to the result. The format what and args make Change.What, and how is Change.How.
 func (a *applier) note(kind, how, what string, args ...any) {
 	a.changes = append(a.changes, Change{kind, fmt.Sprintf(what, args...), how})
 }
 
-// at adds the line and its object to the message of a refusal. Other errors are returned unchanged.
+// at adds the line and the name of its object to the message of an *apierror.Error. Other errors are returned
+// unchanged.
 func at(line int, what string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
 		return fmt.Errorf("line %d: %s: %s", line, what, refusal.Message)
@@ -119,7 +120,7 @@ func (a *applier) apply() (err error) {
 	return nil
 }
 
-// makeUsers looks up the users that the file names and creates those that do not exist.
+// makeUsers looks up the users in the file and creates those that do not exist.
 func (a *applier) makeUsers() error {
 	named := make(map[string]string) // the name the file uses, by id
 	find := func(name string, line int) error {
@@ -157,8 +158,8 @@ func (a *applier) makeUsers() error {
 	return nil
 }
 
-// limit sets the limits of a holder if they differ from what the file wants. A nil want means that the file does not
-// mention them.
+// limit sets the limits of a holder if they differ from those in the file; about names the holder in changes and
+// errors. A nil declared means that the file does not mention the limits.
 func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) error {
 	if want == nil {
 		return nil
@@ -174,7 +175,7 @@ func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) 
 	return nil
 }
 
-// lift removes the limits of a holder.
+// lift removes the present limits of a holder.
 func (a *applier) lift(on, id, what string, now keychain.Limits) error {
 	if _, err := a.SetLimits(a.ctx, on, id, keychain.Limits{}, nil); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (a *applier) lift(on, id, what string, now keychain.Limits) error {
 	return nil
 }
 
-// difference describes which limits change. It returns an empty string if none does.
+// difference describes the changed limits. It returns an empty string if the limits are equal.
 func difference(now, want *Limits) string {
 	text := func(l *Limits) map[string]string {
 		all := make(map[string]string)
@@ -260,7 +261,7 @@ func (a *applier) applyTeams() error {
 	return nil
 }
 
-// applyMember adds a user to a team, or changes the membership if it differs from what the file wants.
+// applyMember adds a user to a team, or changes the membership if it differs from that in the file.
 func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
@@ -308,7 +309,7 @@ func (a *applier) applyUsers() error {
 	return nil
 }
 
-// prune removes what the file does not contain.
+// prune removes teams and limits that are not in the file.
 func (a *applier) prune() error {
 	teams := make(map[string]*Team)
 	for i := range a.file.Teams {

@@ -10,10 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// pageRows is how many rows of a list are read at a time.
+// pageRows is the number of rows of a list that are read at a time.
 const pageRows = 500
 
-// every reads all pages of a list. It passes the key of the last row of each page to page to get the next one.
+// every reads all pages of a list. It calls page with an empty string for the first page, and then with the key of the
+// previous page's last row.
 func every[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)
@@ -26,7 +27,7 @@ func every[T any](page func(after string) ([]T, error), key func(T) string) (lis
 	}
 }
 
-// present is the current state, as rows of the keychain.
+// present is the current state, in rows of the keychain.
 type present struct {
 	teams        []keychain.Team                       // by name
 	ids          map[string]string                     // ids of teams, by name
@@ -88,9 +89,9 @@ func look(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	return p, err
 }
 
-// Export returns the current state as a file. Applied to an empty gateway it recreates that state, once references to
-// the texts of provider keys are added, which it does not contain. Users who have limits or are suspended are listed in
-// Users; other users appear only as members of their teams.
+// Export returns the current state as a file. The file does not contain references to the texts of provider keys. Once
+// these are added, applying the file to an empty gateway recreates the state. Users with limits and suspended users are
+// listed in Users; other users appear only as members of their teams.
 func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	p, err := look(ctx, s)
 	if err != nil {
@@ -145,7 +146,7 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 	return f, nil
 }
 
-// limitsIn returns the limits of an id, or nil if it has none.
+// limitsIn returns the limits of an id, or nil if the id has no limits.
 func limitsIn(limits map[string]keychain.Limits, id string) *Limits {
 	if l, ok := limits[id]; ok {
 		return &Limits{Limits: l}

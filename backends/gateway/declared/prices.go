@@ -11,20 +11,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// Prices lists the prices that replace list prices. A nil pointer means that the file does not mention them; an empty
-// list means that there are none.
+// Prices lists the prices that replace list prices. A nil pointer means that the file does not mention prices; an empty
+// list means that no list price is replaced.
 type Prices struct{ List []Price }
 
-// Price is a price with the line of the file where it stands.
+// Price is a price in a file. Line is its line in the file.
 type Price struct {
 	ownprices.Entry
 	Line int
 }
 
-// maxPriceDepth is how deep objects may be nested in a price of a file.
+// maxPriceDepth is the nesting limit for objects in a price.
 const maxPriceDepth = 4
 
-// prices reads an object whose fields are prices by names of models.
+// prices reads an object that maps names of models to prices.
 func (r *reader) prices(n *yaml.Node) *Prices {
 	if n.ShortTag() == "!!null" || !r.plain(n, "prices") {
 		return nil
@@ -65,8 +65,8 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 	return all
 }
 
-// jsonDeep returns the JSON of a node, in which objects may be nested up to a depth. Fields of objects are sorted, so
-// that equal values have equal texts.
+// jsonDeep returns a node as JSON, with the members of objects sorted, so that equal values have equal texts. Objects
+// may be nested up to depth.
 func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	if n.Kind != yaml.MappingNode {
 		return jsonOf(n)
@@ -89,7 +89,7 @@ func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// object returns the prices in the form that Read reads.
+// object returns the prices in the form that Read parses.
 func (p *Prices) object() object {
 	o := make(object, 0, len(p.List))
 	for _, price := range p.List {

@@ -12,22 +12,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// ProviderKeys lists the provider keys of an owner. A nil pointer means that the file does not mention them; an empty
-// list means that the owner has none.
+// ProviderKeys lists the provider keys of an owner. A nil pointer means that the file does not mention provider keys;
+// an empty list means that the owner must not have any.
 type ProviderKeys struct{ List []ProviderKey }
 
-// ProviderKey is a key at a model provider. It is identified by its provider and label, which must be unique among the
-// keys of an owner.
+// ProviderKey is a key at a model provider. It is identified by provider and label, which must be unique among the keys
+// of an owner.
 type ProviderKey struct {
 	Provider, Label string
-	// Reference says where the text of the key is, such as {env.OPENAI_KEY} or {file./run/secrets/openai}. If it is
-	// empty, the stored text stays.
+	// Reference points to the text of the key, such as {env.OPENAI_KEY} or {file./run/secrets/openai}. If it is empty,
+	// the stored text stays.
 	Reference string
 	Limits    *Limits // nil if the file does not mention them
 	Line      int
 }
 
-// String returns the name by which messages call the key.
+// String returns the name of the key in messages.
 func (k *ProviderKey) String() string {
 	if k.Label == "" {
 		return "provider key " + k.Provider
@@ -42,7 +42,7 @@ var reference = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
 // keyLimits has the names of the limits that a provider key can have besides budgets.
 var keyLimits = map[string]bool{"rate_limit_per_minute": true, "expires_at": true}
 
-// providerKeys reads the list of keys of an owner.
+// providerKeys reads the list of an owner's keys.
 func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
 	if n.ShortTag() == "!!null" {
 		return nil
@@ -97,7 +97,7 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 	return k
 }
 
-// object returns the list in the form that Read reads.
+// object returns the list in the form that Read parses.
 func (k *ProviderKeys) object() []object {
 	list := make([]object, 0, len(k.List))
 	for i := range k.List {
@@ -128,8 +128,8 @@ func limitsOfKey(k *keychain.StoredKey) *Limits {
 	}
 }
 
-// exportKeys returns the stored provider keys of an owner for an exported file, or nil if there are none. They have no
-// Reference, since the texts of keys are not exported.
+// exportKeys returns the provider keys of an owner for a file, or nil if the owner has no keys. The keys have no
+// Reference, since their texts are not exported.
 func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*ProviderKeys, error) {
 	stored, err := s.StoredKeys(ctx, owner)
 	if err != nil || len(stored) == 0 {
@@ -146,7 +146,8 @@ func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) 
 	return keys, nil
 }
 
-// applyKeys makes the keys of an owner those of the file. Other keys are removed only with Options.Prune.
+// applyKeys adds and changes the keys of an owner as in the file; about names the owner in changes and errors. Other
+// keys are removed only with Options.Prune.
 func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKeys) error {
 	if want == nil {
 		return nil
@@ -196,8 +197,9 @@ func (a *applier) applyKeys(owner keychain.Owner, what string, want *ProviderKey
 	return nil
 }
 
-// applyKey adds, replaces or limits a key. last is the stored key, or nil if there is none. A key with another text is
-// replaced by a new one, which inherits the limits unless the file has some.
+// applyKey adds, replaces or limits a key; about names the owner in changes and errors. previous is the stored key, or
+// nil for a new key. A key whose text has changed is replaced by a new key, which inherits the limits unless the file
+// has some.
 func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, last *keychain.StoredKey) error {
 	id, now, limits := "", new(Limits), k.Limits
 	if last != nil {
@@ -246,7 +248,7 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, l
 	return nil
 }
 
-// keyText returns the text to store, or an empty text if the stored one stays.
+// keyText returns the text to store, or an empty string if the text of the stored key previous stays.
 func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey) (string, error) {
 	if k.Reference == "" {
 		if last == nil {
@@ -276,7 +278,7 @@ func (a *applier) keyText(about string, k *ProviderKey, last *keychain.StoredKey
 	return text, nil
 }
 
-// offered reports whether the catalog has a provider. Without a catalog every code is accepted.
+// offered reports whether the catalog has a provider with the code. Without a catalog every code is accepted.
 func (a *applier) offered(code string) bool {
 	if a.options.Catalog == nil {
 		return true

@@ -17,18 +17,18 @@ import (
 // MaxFile is the maximum size of a file, in bytes.
 const MaxFile = 16 << 20
 
-// maxFaults is how many errors are reported at once.
+// maxFaults is the largest number of errors that are reported at once.
 const maxFaults = 20
 
 // reader collects the errors found in a file.
 type reader struct{ faults []string }
 
-// at adds an error at a line.
+// at adds an error at a line of the file.
 func (r *reader) at(line int, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
 }
 
-// err returns all errors found, one per line of its text, or nil if there are none.
+// err returns an error with all errors found, one per line of its text, or nil if no error was found.
 func (r *reader) err() error {
 	if len(r.faults) > maxFaults {
 		r.faults = append(r.faults[:maxFaults], fmt.Sprintf("and %d more", len(r.faults)-maxFaults))
@@ -39,7 +39,7 @@ func (r *reader) err() error {
 	return errors.New(strings.Join(r.faults, "\n"))
 }
 
-// Read parses a file in YAML or JSON. The error names each line that is wrong, up to a limit.
+// Read parses a file in YAML or JSON. The error names each line with a mistake, up to maxFaults.
 func Read(text []byte) (*File, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxFile)
@@ -73,7 +73,8 @@ func Read(text []byte) (*File, error) {
 	return f, r.err()
 }
 
-// plain refuses aliases and tags, so that a small file cannot expand to a large one. It reports whether n may be read.
+// plain reports whether n may be read. YAML aliases and tags are errors, so that a small file cannot expand to a large
+// one; about names the value in the error.
 func (r *reader) plain(n *yaml.Node, what string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -86,7 +87,8 @@ func (r *reader) plain(n *yaml.Node, what string) bool {
 	return false
 }
 
-// object reads the fields of a mapping. It refuses fields that are unknown or repeated.
+// object calls the function in fields for each field of a mapping. Unknown and repeated fields are errors; about names
+// the object in these.
 func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yaml.Node)) {
 	if !r.plain(n, what) {
 		return
@@ -116,7 +118,7 @@ func (r *reader) object(n *yaml.Node, what string, fields map[string]func(n *yam
 	}
 }
 
-// list calls each for every element of a sequence. It accepts null as an empty list.
+// list calls each for every element of a sequence. Null is accepted as an empty list. about names the list in errors.
 func (r *reader) list(n *yaml.Node, what string, each func(n *yaml.Node)) {
 	if !r.plain(n, what) {
 		return
@@ -132,7 +134,8 @@ func (r *reader) list(n *yaml.Node, what string, each func(n *yaml.Node)) {
 	}
 }
 
-// word reads a non-empty scalar into a string. Numbers are accepted too, because ids may look like numbers.
+// word reads a non-empty scalar into a string. Numbers are accepted, too, because ids may look like numbers. about
+// names the value in errors.
 func (r *reader) word(n *yaml.Node, what string, into *string) {
 	if !r.plain(n, what) {
 		return
@@ -168,7 +171,7 @@ func (r *reader) team(n *yaml.Node) (t Team) {
 	return t
 }
 
-// member reads a member of a team: an object, or just the name of the user.
+// member reads a member of a team, which is an object or just the user's id or mail address.
 func (r *reader) member(n *yaml.Node) (m Member) {
 	m.Line, m.Role = n.Line, keychain.RoleMember
 	if n.Kind == yaml.ScalarNode {
@@ -232,7 +235,7 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 	return l
 }
 
-// jsonOf converts the value of a limits field to JSON. It must be a number, a string, null or a list of scalars.
+// jsonOf converts the value of a limits field to JSON. The value must be a number, a string, null or a list of scalars.
 func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// condition is the health of a provider, of a key, or of a model through a key, as this node knows it.
+// condition is the health of a provider, of a key, or of a model used through a key, according to this node.
 type condition struct {
 	Status          cascade.Status `json:"status"`
 	Reason          *string        `json:"reason"`
@@ -29,8 +29,8 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
-// keyHealth is the health of a key that serves the user. The text of a key that is not the user's own is not even shown
-// masked.
+// keyHealth is the health of a key that serves the user. Only the user's own keys are shown masked; of other keys no
+// part is shown.
 type keyHealth struct {
 	ID     string `json:"key_id"`
 	Label  string `json:"key_label"`
@@ -46,15 +46,15 @@ type modelHealth struct {
 	condition
 }
 
-// sharedLabels replace the labels of keys that are not the user's own.
+// sharedLabels replace the labels of keys that do not belong to the user.
 var sharedLabels = map[string]string{
 	keychain.OnTeam:         "key of the team",
 	keychain.OnOrganisation: "key of the organisation",
 	keychain.OperatorKey:    "key of the operator",
 }
 
-// health lists the providers for which there are keys that serve the user, and the user's own servers. The health of a
-// key that others use too is the same for all its users.
+// health lists the health of the providers for which the user can use a key, and of the user's own servers. A shared
+// key has the same health for all its users.
 func (s *Service) health(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*c
 	return s.keyHealthOf(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
 }
 
-// keyHealthOf returns the health of a key, with the user's own traffic through it.
+// keyHealthOf returns the health of a key, with the user's traffic through the key.
 func (s *Service) keyHealthOf(
 	scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
 ) keyHealth {
@@ -125,8 +125,8 @@ var goodness = map[cascade.Status]int{
 	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
 }
 
-// together sums up the keys of a provider. The status is that of the provider if it is cooling down, for the user or
-// for everyone. Otherwise it is that of the best key, since requests are sent through that one.
+// together combines the health of a provider's keys. If the provider is cooling down, for the user or for all users,
+// the status is the provider's. Otherwise it is that of the best key, since requests are sent through the best key.
 func (s *Service) together(p providerHealth, scope, user string) providerHealth {
 	own := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	p.condition = own
@@ -150,7 +150,7 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 	return p
 }
 
-// conditionOf converts a state of the health table. now serves to compute the rest of the cooldown.
+// conditionOf converts a state of the health table. The rest of the cooldown is relative to now.
 func conditionOf(state cascade.State, now time.Time) condition {
 	c := condition{
 		Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure),
@@ -177,7 +177,7 @@ func when(t time.Time) *time.Time {
 	return &t
 }
 
-// later returns the later of two times, of which a nil one counts as the earliest.
+// later returns the later of two times. A nil time is earlier than any other.
 func later(a, b *time.Time) *time.Time {
 	if a == nil || (b != nil && b.After(*a)) {
 		return b
@@ -185,7 +185,7 @@ func later(a, b *time.Time) *time.Time {
 	return a
 }
 
-// testKey sends a small request through one provider key.
+// testKey sends a small request through one of the user's provider keys.
 func (s *Service) testKey(c *rest.Call, user string) (any, error) {
 	account, err := s.Keychain.Account(c.R.Context(), user)
 	if err != nil {

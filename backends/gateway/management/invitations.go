@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// newInvitation is an invitation that was just made.
+// newInvitation is an invitation that was just created.
 type newInvitation struct {
 	keychain.Invitation
-	// Token is shown only here.
+	// Token is shown only in this response.
 	Token string `json:"token"`
 	// Link leads to the console, which sends the token when the person signs in.
 	Link string `json:"link"`
@@ -48,11 +48,11 @@ func (s *Service) inviteUser(c *rest.Call) (any, error) {
 	return answer, nil
 }
 
-// mailTimeout bounds the time for mailing an invitation, since the operator waits for it.
+// mailTimeout limits the time for mailing an invitation, since the operator waits for the result.
 const mailTimeout = 10 * time.Second
 
-// mailInvitation sends the link to the person and reports whether the mail server has accepted the mail. If it has not,
-// the operator can pass the link on.
+// mailInvitation sends the link to the person and reports whether the mail server has accepted the mail. If not, the
+// operator can pass the link on.
 func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool {
 	if s.Mail == nil {
 		return false
@@ -73,8 +73,8 @@ func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool 
 	}) == nil
 }
 
-// InvitationLink returns the address of the console that accepts an invitation. The token is in the fragment, which is
-// neither sent to a server nor logged.
+// InvitationLink returns the address in the console that accepts an invitation. The token is in the fragment, which
+// browsers do not send to servers, so it is not logged.
 func InvitationLink(origin, token string) string {
 	return origin + "/console/#invitation=" + url.QueryEscape(token)
 }

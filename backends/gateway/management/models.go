@@ -12,7 +12,7 @@ func (s *Service) listModels(c *rest.Call, user string) (any, error) {
 	return named("models", models, err)
 }
 
-// modelInput is the body for a model of the user's own.
+// modelInput is the body for a custom model.
 type modelInput struct {
 	Entry    string `json:"model_entry"`
 	BaseURL  string `json:"base_url"`
@@ -69,7 +69,7 @@ func (s *Service) setPreferences(c *rest.Call, user string) (any, error) {
 	return whole(in), s.Keychain.SetPreferences(c.R.Context(), s.Catalog(), user, in)
 }
 
-// whole replaces nil lists by empty ones, so that JSON has arrays.
+// whole replaces nil lists by empty lists, so that JSON has arrays.
 func whole(p keychain.Preferences) keychain.Preferences {
 	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = orNone(p.PreferredProviders),
 		orNone(p.ExcludedProviders), orNone(p.ExcludedModels)

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// offerRoutes returns the routes by which operators see the models on offer and set prices.
+// offerRoutes returns the routes by which operators see the catalog's models and set prices.
 func (s *Service) offerRoutes() []rest.Route {
 	return []rest.Route{
 		{
@@ -40,7 +40,7 @@ func (s *Service) offerRoutes() []rest.Route {
 	}
 }
 
-// offered is a model on offer as operators see it.
+// offered is a model of the catalog as operators see it.
 type offered struct {
 	ID            string         `json:"id"`
 	Provider      string         `json:"provider"`
@@ -48,12 +48,12 @@ type offered struct {
 	Name          string         `json:"name"`
 	Tiers         []catalog.Tier `json:"tiers"`
 	ContextWindow int            `json:"context_window"`
-	// Price is nil if it is unknown. It has the form of own prices.
+	// Price is nil if the price is unknown. It has the form of price files.
 	Price *catalog.Price `json:"price"`
-	// OwnPrice is the name of the own price that Price is made of.
+	// OwnPrice is the name of the operator's price from which Price was computed, or null for a list price.
 	OwnPrice *string            `json:"own_price"`
 	Access   modelaccess.Access `json:"access"`
-	// Health is nil if no key serves more than one user.
+	// Health is nil if no key for this model serves more than one user.
 	Health *condition `json:"health"`
 }
 
@@ -85,7 +85,7 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 	return data(rows, nil)
 }
 
-// healthThrough returns the health of a model through the best of the keys, or nil if there are none.
+// healthThrough returns the health of a model through the best of the keys with the given ids, or nil if keys is empty.
 func (s *Service) healthThrough(provider, model string, keys []string) (best *condition) {
 	now := s.Engine.Now()
 	for _, id := range keys {
@@ -108,7 +108,7 @@ func (s *Service) healthThrough(provider, model string, keys []string) (best *co
 	return best
 }
 
-// ownPrice is an own price that is stored.
+// ownPrice is a stored price of the operator.
 type ownPrice struct {
 	Name  string          `json:"name"`
 	Price json.RawMessage `json:"price"`

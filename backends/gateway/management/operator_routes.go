@@ -8,12 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// pathValue returns a function that returns a wildcard of the path.
+// pathValue returns a function that returns the value of the path's wildcard name.
 func pathValue(name string) func(c *rest.Call) string {
 	return func(c *rest.Call) string { return c.Path(name) }
 }
 
-// organisation returns the holder of the limits on all users together.
+// organisation returns the holder of the limits on the whole organisation.
 func organisation(*rest.Call) string { return keychain.Organisation }
 
 var (
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// operatorRoutes returns the routes for operators, auditors and administrators of teams. All others get a 403.
+// operatorRoutes returns the routes for operators, auditors and administrators of teams. Other users get a 403.
 func (s *Service) operatorRoutes() []rest.Route {
 	routes := slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(),
 		s.offerRoutes())

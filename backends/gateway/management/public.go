@@ -40,7 +40,7 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	return named("providers", list, nil)
 }
 
-// price is the price of a model as it is paid.
+// price is the price of a model as it is billed.
 type price struct {
 	Input       float64 `json:"input_usd_per_million_tokens"`
 	CachedInput float64 `json:"cached_input_usd_per_million_tokens"`
@@ -53,7 +53,7 @@ type price struct {
 	Calls   map[string]float64 `json:"usd_per_call,omitempty"`
 }
 
-// priceOf returns the price of a model, or nil if it is unknown.
+// priceOf returns the price of a model, or nil if the price is unknown.
 func priceOf(m *catalog.Model) *price {
 	if !m.Price.Known {
 		return nil
@@ -64,7 +64,7 @@ func priceOf(m *catalog.Model) *price {
 	}
 }
 
-// registry lists the models of the enabled providers, with what they can do and their prices.
+// registry lists the models of the enabled providers, with their abilities and prices.
 func (s *Service) registry(*rest.Call) (any, error) {
 	type model struct {
 		ID            string         `json:"id"`

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// raiseRoutes returns the routes of the raise of limits of a kind of holder. whom names the holder in texts. reading
-// checks the rights of those who look at it.
+// raiseRoutes returns the routes for raises of the limits of one kind of holder. whom names the holder in the
+// documentation. kind and holder are as for limits. reading is the guard for requests that only read.
 func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) string,
 	reading func(fn handler) handler,
 ) []rest.Route {
@@ -50,7 +50,7 @@ func (s *Service) raiseRoutes(path, whom, on string, holder func(c *rest.Call) s
 	}
 }
 
-// limited lists who has limits, with what is left of their budgets.
+// limited lists the holders of limits, with the amounts left in their budgets.
 func (s *Service) limited(c *rest.Call) (any, error) {
 	return list(c, func(after string, limit int) ([]keychain.Limited, error) {
 		on, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)

@@ -5,8 +5,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// teamAdminRoutes returns the routes by which the administrators of a team bind it tighter, replace its keys, and see
-// who changed what.
+// teamAdminRoutes returns the routes by which the administrators of a team set tighter limits, replace the team's keys,
+// and see the team's audit log.
 func (s *Service) teamAdminRoutes() []rest.Route {
 	onTeam := pathValue("team_id")
 	return []rest.Route{
@@ -48,7 +48,7 @@ func (s *Service) regenerateTeamKey(c *rest.Call, team string) (any, error) {
 	return s.Keychain.RegenerateTeamKey(c.R.Context(), team, c.Path("key_id"))
 }
 
-// auditOfTeam serves the changes that concern a team.
+// auditOfTeam serves the audit log of a team.
 func (s *Service) auditOfTeam(c *rest.Call, team string) (any, error) {
 	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 		return nil, err

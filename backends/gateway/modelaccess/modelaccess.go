@@ -1,5 +1,5 @@
-// Package modelaccess tells operators who may use the models of the gateway: which keys can pay for a model, and whose
-// limits rule it out.
+// Package modelaccess reports to operators which users can use a model of the gateway: which provider keys serve the
+// model, and which teams and users have limits that exclude it.
 package modelaccess
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Keys counts the keys of a provider that serve requests, by owner. Keys that the policy of the catalog sets aside are
-// left out; see catalog.Catalog.OwnKeys.
+// Keys counts the keys of a provider that serve requests, by owner. Keys that the policy catalog.Catalog.OwnKeys
+// excludes are not counted.
 type Keys struct {
-	// Operator reports whether the configuration has a key of the operator's.
+	// Operator reports whether the configuration has a key of the operator.
 	Operator     bool  `json:"operator"`
 	Organisation int64 `json:"organisation"`
 	Teams        int64 `json:"teams"`
@@ -31,18 +31,19 @@ type Team struct {
 	Name string `json:"name"`
 }
 
-// Access is who may use a model.
+// Access describes the users who may use a model.
 type Access struct {
 	Keys Keys `json:"keys"`
-	// Organisation reports whether the limits on the organisation allow the model. If they do not, nobody may use it.
+	// Organisation reports whether the limits on the organisation allow the model. If not, no user may use it.
 	Organisation bool `json:"organisation"`
-	// RefusedTeams are the teams with limits that rule the model out, ordered by name.
+	// RefusedTeams are the teams whose limits exclude the model, ordered by name.
 	RefusedTeams []Team `json:"refused_teams"`
-	// RefusedUsers counts the users with limits that rule the model out.
+	// RefusedUsers counts the users whose limits exclude the model.
 	RefusedUsers int64 `json:"refused_users"`
 }
 
-// Lists is what is known of the access to all models at one time. It may be read by several goroutines.
+// Lists holds the keys and limits that decide the access to all models, as read at one time. It may be read by several
+// goroutines.
 type Lists struct {
 	keys   map[string]*Keys    // by provider
 	shared map[string][]string // ids of the keys that serve others than one user, by provider
@@ -57,8 +58,8 @@ type list struct {
 	limits keychain.Limits
 }
 
-// Read reads the provider keys and the imposed lists of models, of which those of a raise that has not ended at the
-// time now take the place of the lasting ones. Limits of single gateway keys are left out.
+// Read reads the provider keys and the imposed lists of models. A list in a raise that has not ended at the time now
+// replaces the permanent list. Limits of single gateway keys are left out.
 func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time) (*Lists, error) {
 	l := &Lists{keys: make(map[string]*Keys), shared: make(map[string][]string)}
 	for _, p := range cat.Providers() {
@@ -73,7 +74,7 @@ func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time
 	return l, err
 }
 
-// of returns the counts of a provider's keys, which may be changed.
+// of returns the counts of a provider's keys. The caller may change them.
 func (l *Lists) of(provider string) *Keys {
 	if l.keys[provider] == nil {
 		l.keys[provider] = new(Keys)
@@ -81,7 +82,8 @@ func (l *Lists) of(provider string) *Keys {
 	return l.keys[provider]
 }
 
-// readKeys counts the stored keys, and notes the ids of those of the organisation and of teams.
+// readKeys counts the stored keys that the policy allows. It records the ids of keys that belong to the organisation or
+// to a team.
 func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 	type counted struct {
 		provider, owner, id string
@@ -146,7 +148,7 @@ func readLists(c store.Conn, now time.Time) ([]list, error) {
 		GROUP BY q.kind, q.team, t.name, q.models, q.raise ORDER BY t.name, q.team, q.kind`, schema.Micros(now))
 }
 
-// To returns who may use a model.
+// To returns which users may use a model.
 func (l *Lists) To(m *catalog.Model) Access {
 	a := Access{Organisation: true, RefusedTeams: []Team{}}
 	if keys := l.keys[m.Provider]; keys != nil {
@@ -171,5 +173,5 @@ func (l *Lists) To(m *catalog.Model) Access {
 	return a
 }
 
-// SharedKeys returns the ids of the keys of the organisation and of teams that serve a provider.
+// SharedKeys returns the ids of the keys for a provider that belong to the organisation or to a team.
 func (l *Lists) SharedKeys(provider string) []string { return l.shared[provider] }

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// CodexModel is a model as Codex reads it from the member models of GET /v1/models?client_version=… and from the file
-// of its option model_catalog_json.
+// CodexModel is a model in the form that Codex reads, from the member models of GET /v1/models?client_version=… and
+// from the file of its option model_catalog_json.
 type CodexModel struct {
 	Slug             string       `json:"slug"`
 	DisplayName      string       `json:"display_name"`
@@ -56,7 +56,7 @@ var codexLevels = []codexLevel{
 	{"xhigh", "The most reasoning"},
 }
 
-// Codex describes those models of a list that answer in text and can use tools, in the order of the list.
+// Codex describes the models of a list that answer in text and can use tools, in the order of the list.
 func Codex(list []Model) []CodexModel {
 	out := make([]CodexModel, 0, len(list))
 	for i := range list {

@@ -22,8 +22,8 @@ type line struct {
 	counts timings.Counts
 }
 
-// lines joins the spending by one group with the counts of a query. Hours and days are in order of time; models and
-// teams are ordered by cost, the highest first. It returns at most maxLines.
+// lines joins the spending, grouped by hour, day, model or team, with the counts of the query q. Hours and days are in
+// order of time; models and teams are ordered by cost, the highest first. It returns at most maxLines.
 func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line, error) {
 	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{by}, Brief: true})
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 	return list[:min(len(list), maxLines)], nil
 }
 
-// ofSpent returns the subject of a line of spending, and a Line with its names.
+// ofSpent returns the subject of a line of spending, and a Line with the names of that subject.
 func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 	text := func(p *string) string {
 		if p == nil {
@@ -102,7 +102,7 @@ func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 	return k, about, nil
 }
 
-// complete sets the fields that follow from the counts.
+// complete sets the fields that are computed from the counts.
 func (l *line) complete() {
 	c := &l.counts
 	l.Requests, l.Failed = c.Total(), c.Failed
@@ -131,7 +131,7 @@ func total(lines []*line) *line {
 	return all
 }
 
-// plain returns the lines without their counts.
+// plain returns the Line of each line.
 func plain(lines []*line) []*Line {
 	list := make([]*Line, len(lines))
 	for i, l := range lines {

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Bounds of a file of which each line is a request or a result of a batch, in bytes.
+// Limits, in bytes, of a file in which each line is a request or a result of a batch.
 const (
 	maxLine = 16 << 20
 	maxFile = 4 << 30
 )
 
-// lines calls a function for each line of a text that arrives in pieces. Empty lines are left out.
+// lines calls a function for each line of a text that is written to it in pieces. Empty lines are left out.
 type lines struct {
-	// grow is called before more memory is used. It gets the size that is needed.
+	// grow is called before more memory is used, with the total size needed.
 	grow func(size int64) error
-	// line gets each line with its number, which starts at 1. It must not keep the text.
+	// line is called with each line and its number, which starts at 1. It must not keep text.
 	line func(number int, text []byte) error
 
 	rest   []byte // the beginning of a line that is not complete
@@ -70,7 +70,7 @@ func (l *lines) take(line []byte) error {
 	return l.line(l.number, line)
 }
 
-// Close takes the last line, which need not end in a line break. It returns the first error.
+// Close processes the last line, which need not end in a line break. It returns the first error of any line.
 func (l *lines) Close() error {
 	if l.failed == nil && len(l.rest) > 0 {
 		l.failed = l.take(l.rest)
