@@ -31,16 +31,16 @@ var (
 	modelHourly = newSpan("gateway_model_hours", 3, "hour, provider, model", (*sumsKey).ofModel)
 	modelDaily  = newSpan("gateway_model_days", 3, "day, provider, model", (*sumsKey).ofModel)
 
-	// The sums of each user within a team, without those of no team.
+	// The sums of each user within a team. Requests of no team are not included.
 	memberDaily = newSpan("gateway_member_days", 3, "team_id, day, user_id", (*sumsKey).ofMember)
 
 	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
 )
 
-// sumsKey is the key of a row in a table of sums. Rows by team have no user, key and tier; rows by user have no team;
-// rows by model have neither. Rows by member have both, and no provider and model. Totals of users and keys have only
-// the user or the key. Totals are at the day untilNow.
-// Rows by label have the kind of the label in tier and its name in key.
+// sumsKey is the key of a row in a table of sums. Fields that a table does not have are empty: rows by team have no
+// user, key and tier, rows by user have no team, and rows by model have none of these. Rows by member have a team and a
+// user, and no provider and model. Totals of users and keys have only the user or the key, and the day untilNow. Rows
+// by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
 	at                         int64 // Unix hours or days
@@ -75,7 +75,7 @@ func (a *sumsKey) ofLabel(dst []any) []any {
 // sums are the numbers of a row, in the order of sumColumns.
 type sums [numberOfSums]int64
 
-// The sums.
+// The indexes of sums.
 const (
 	sumRequests = iota
 	sumSucceeded
@@ -106,11 +106,11 @@ type sumsRow struct {
 	sums
 }
 
-// codeClientLeft is the code of a request whose client did not wait for the end.
+// codeClientLeft is the code of a request whose client left before the end.
 const codeClientLeft = "client_closed_request"
 
-// Bounds of what one record adds. The numbers come from providers, and a sum that overflows would keep all later
-// batches from being written.
+// Limits of the amounts that one record adds. The numbers come from providers, and a sum that overflows would prevent
+// all later batches from being written.
 const (
 	MaxRecordTokens  = 1_000_000_000
 	maxRecordCost    = 1_000 * MicrosPerUSD
@@ -120,12 +120,12 @@ const (
 // bounded returns n if it lies between 0 and limit, and otherwise the nearer of the two.
 func bounded[T int64 | time.Duration](n, limit T) T { return max(0, min(n, limit)) }
 
-// tokens returns the numbers of tokens that a record adds to the sums and to what a key has spent.
+// tokens returns the token counts that a record adds to sums and budgets, limited to MaxRecordTokens each.
 func (r *Record) tokens() (input, output int64) {
 	return bounded(r.InputTokens, MaxRecordTokens), bounded(r.OutputTokens, MaxRecordTokens)
 }
 
-// cost returns the cost that a record adds to the sums and to what a key has spent. It is 0 if the price is not known.
+// cost returns the cost that a record adds to sums and budgets. It is 0 if the price is not known.
 func (r *Record) cost() int64 {
 	if !r.CostKnown {
 		return 0
@@ -137,14 +137,15 @@ func unixHour(at time.Time) int64 { return schema.Micros(at) / time.Hour.Microse
 
 func unixDay(at time.Time) int64 { return unixHour(at) / 24 }
 
-// batchSums are the sums of a batch. They are sorted, so that nodes that write the same rows do not deadlock.
+// batchSums are the rows of sums to which a batch is added. They are sorted, so that nodes that write the same rows do
+// not deadlock.
 type batchSums struct {
 	hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow
 	userTotals, keyTotals, teamTotals                                           []*sumsRow
 }
 
-// rollUp sums a batch by hour and by day for users, for teams and for all together, by day for users within teams and
-// for labels, and as a whole for the totals.
+// rollUp sums a batch for each table of sums. By hour and by day it sums for users, for teams and for the whole
+// organisation; by day only for users within teams and for labels; and over all time for the totals.
 func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
@@ -172,7 +173,7 @@ func rollUp(records []Record) batchSums {
 			byHour.row(key)[sumFailedAttempts]++
 		}
 	}
-	// The hourly rows were kept apart by team only for the sums by team.
+	// The rows by hour are separated by team only to compute the sums by team.
 	byUser := make(sumsTable)
 	for _, hour := range byHour {
 		key := hour.sumsKey
@@ -208,10 +209,10 @@ func (s *sums) addAll(other *sums) {
 	}
 }
 
-// sumsTable holds rows of sums by their keys.
+// sumsTable holds the rows of a table of sums by their keys.
 type sumsTable map[sumsKey]*sumsRow
 
-// row returns the sums of the row with a key, which it creates if there is none.
+// row returns the sums of the row with a key, and creates the row if it does not exist.
 func (t sumsTable) row(key sumsKey) *sums {
 	row, ok := t[key]
 	if !ok {
@@ -254,11 +255,11 @@ func (s *sums) add(r *Record) {
 	}
 }
 
-// sumRows is the number of rows that one statement adds to. Most batches have fewer.
+// sumRows is the number of rows to which one full statement adds. Most batches have fewer rows.
 const sumRows = 20
 
-// newSpan returns the description of a table of sums. key lists the columns of its primary key, separated by commas,
-// keys is their number, and values appends their values.
+// newSpan returns the description of a table of sums. key lists the columns of the table's primary key, separated by
+// commas, and keys is their number. values appends the values of these columns to dst.
 func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []any) []any) *span {
 	s := &span{table: table, key: key, values: values, width: keys + int(numberOfSums)}
 	for n := 1; n <= sumRows; n++ {
@@ -267,7 +268,7 @@ func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []a
 	return s
 }
 
-// upsert returns the statement that adds to n rows.
+// upsert returns the statement that adds sums to n rows.
 func (s *span) upsert(n int) string {
 	row := "(?" + strings.Repeat(",?", s.width-1) + ")"
 	added := make([]string, 0, numberOfSums)

@@ -9,11 +9,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// codeCannotCarry is the code of an attempt that was not made because the request cannot be written for the candidate.
+// codeCannotCarry is the code of an attempt that was not made because the candidate's format cannot express the
+// request.
 const codeCannotCarry = "cannot_carry"
 
-// timingsOf returns the latencies and failures of a batch of records. Records without a latency are skipped: they
-// charge the batches of a provider, which are no requests.
+// timingsOf returns the latencies and failures in a batch of records. Records without a latency are skipped: they are
+// charges for batches at a provider, which are not requests.
 func timingsOf(records []Record) *timings.Batch {
 	b := new(timings.Batch)
 	for i := range records {

@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sealedItem is a row of a conversation's item.
+// sealedItem is a row with an item of a conversation.
 type sealedItem struct {
 	id, sealed string
 	size       int
 }
 
-// itemRow returns the id of an item's row.
+// itemRow returns the primary key of an item's row.
 func itemRow(conversation, id string) string { return conversation + "/" + id }
 
-// sealItems encrypts items for a conversation. Items get a new id if they have none, if no row can have it, or if the
-// conversation already has it.
+// sealItems encrypts items for a conversation. An item without an id gets a new one, as does an item whose id is not
+// valid in a row or is already used in the conversation.
 func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
 	taken, err := s.itemsThere(ctx, conversation, items)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 	return added, nil
 }
 
-// itemsThere returns which of the items' ids a conversation already has.
+// itemsThere returns the ids of items that a conversation already has.
 func (s *Service) itemsThere(
 	ctx context.Context, conversation string, items []json.RawMessage,
 ) (map[string]bool, error) {
@@ -67,8 +67,8 @@ func (s *Service) itemsThere(
 	})
 }
 
-// appendItems appends items to a conversation, if it still exists. An item replaces another one with the same id, which
-// a concurrent request may have added.
+// appendItems appends items to a conversation, if the conversation still exists. An item replaces an item with the same
+// id, which a concurrent request may have added.
 func (s *Service) appendItems(c store.Conn, owner, conversation string, items []sealedItem, expires int64) error {
 	if conversation == "" {
 		return nil
@@ -163,7 +163,7 @@ func (s *Service) openItems(ctx context.Context, conversation string, rows []sea
 }
 
 // conversationItems returns all items of a conversation, oldest first. The error has status 413 if they are larger than
-// a request can be.
+// the limit for a request.
 func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]listed, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]li
 	return s.openItems(ctx, id, rows)
 }
 
-// listItems returns a page of the items of a conversation.
+// listItems returns a page of a conversation's items.
 func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*list, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	return newList(items, more, p.state), nil
 }
 
-// item returns an item of a conversation. The error has status 404 if there is none.
+// item returns an item of a conversation. The error has status 404 if the conversation or the item does not exist.
 func (s *Service) item(ctx context.Context, owner, conversation, id string) (*listed, error) {
 	if _, err := s.conversation(ctx, owner, conversation); err != nil {
 		return nil, err
@@ -255,8 +255,8 @@ func (s *Service) item(ctx context.Context, owner, conversation, id string) (*li
 	return &items[0], nil
 }
 
-// deleteItem deletes an item of a conversation and returns the conversation. The error has status 404 if there is no
-// such item.
+// deleteItem deletes an item of a conversation and returns the conversation. The error has status 404 if the
+// conversation or the item does not exist.
 func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conversation, error) {
 	v, err := s.conversation(ctx, owner, id)
 	if err != nil {

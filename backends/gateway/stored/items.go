@@ -25,12 +25,12 @@ type document struct {
 	Response json.RawMessage `json:"response"`
 	// Input are the items of the response's own request, as the client sent them.
 	Input []json.RawMessage `json:"input"`
-	// Kept are output items that have more than the client was shown, which is the state of reasoning. They are indexed
-	// by id.
+	// Kept are output items in a form with more than the client was shown, namely with the state of reasoning. They are
+	// indexed by id.
 	Kept map[string]json.RawMessage `json:"kept,omitempty"`
 }
 
-// encode returns the document as JSON. It leaves the JSON of the items unchanged.
+// encode returns the document as JSON. The JSON text of the items stays unchanged.
 func (d *document) encode() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -52,8 +52,8 @@ func (d *document) output() (list []json.RawMessage) {
 	return list
 }
 
-// inputItems returns copies of the items of an input. They must be copies because the memory of the body is reused
-// before they are stored.
+// inputItems returns copies of the items in an input. Copies are needed because the memory of the body is reused before
+// the items are stored.
 func inputItems(input []byte) (list []json.RawMessage) {
 	switch v := gjson.ParseBytes(input); {
 	case v.Type == gjson.String:
@@ -88,8 +88,8 @@ func prefixOf(item json.RawMessage) string {
 	return "item_"
 }
 
-// placedID returns an id for an item that has none. It depends only on the item's place in a response, so it is always
-// the same.
+// placedID returns an id for an item without an id. It depends only on the response and the index of the item, so it is
+// always the same.
 func placedID(item json.RawMessage, response string, index int) string {
 	sum := sha256.Sum256([]byte(response + "/" + strconv.Itoa(index)))
 	return prefixOf(item) + hex.EncodeToString(sum[:16])
@@ -193,7 +193,7 @@ func readPaging(query url.Values) (p paging, err error) {
 	return p, nil
 }
 
-// page returns a page of all, which must be in ascending order. It may reorder all.
+// page returns a page of the items in all, which must be in ascending order. It may reorder all.
 func (p *paging) page(all []listed) (*list, error) {
 	if !p.ascending {
 		slices.Reverse(all)
@@ -209,7 +209,8 @@ func (p *paging) page(all []listed) (*list, error) {
 	return newList(all[:min(len(all), p.limit)], more, p.state), nil
 }
 
-// readItems checks the items that a client adds to a conversation.
+// readItems parses and checks the items that a client adds to a conversation. size is the length limit of an item, in
+// bytes.
 func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) {
 	const most = 20
 	if !v.Exists() || v.Type == gjson.Null {
@@ -246,7 +247,7 @@ func invalid(param, format string, args ...any) *apierror.Error {
 	return e
 }
 
-// sizes returns the total length of items before they were sealed, in bytes.
+// sizes returns the total length of the plain texts of items, in bytes.
 func sizes(items []sealedItem) (total int64) {
 	for i := range items {
 		total += int64(items[i].size)

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Times of the leases that a process has on its background answers.
+// Times of the leases. A process holds a lease on each answer that it generates in the background.
 const (
 	beatEvery = 5 * time.Second
 	lostEvery = 10 * time.Second

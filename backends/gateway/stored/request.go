@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// request is what a request body says about stored objects.
+// request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
 	asked                     bool // store is given, and not only the default
@@ -26,8 +26,8 @@ type request struct {
 	names                     []string        // of the members
 }
 
-// read parses a request. ok is false if the request does not concern this package, and also if it is malformed, which
-// the reader of its format reports.
+// read parses a request body. ok is false if the request does not concern this package. That includes malformed
+// requests, whose error the reader of the format reports.
 func read(body []byte) (q *request, ok bool, err error) {
 	q = &request{store: true}
 	s := jsontext.NewScanner(body)
@@ -131,8 +131,8 @@ func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	return edits.Apply(make([]byte, 0, len(body)+int(sizeOf(history))+64), body)
 }
 
-// inputMember returns the member input with the history and the request's own items, followed by a comma if more
-// members remain.
+// inputMember returns the member input with the history and the items of the request, followed by a comma if more is
+// set.
 func (q *request) inputMember(history []json.RawMessage, more bool) string {
 	text := append(make([]byte, 0, int(sizeOf(history))+len(q.input)+64), `"input":[`...)
 	for i, item := range slices.Concat(history, inputItems(q.input)) {
@@ -152,9 +152,9 @@ func (q *request) inputMember(history []json.RawMessage, more bool) string {
 type Turn struct {
 	// ID is the id of the response.
 	ID string
-	// Background means that the client does not wait for the answer. Stream means that it reads events.
+	// Background means that the client does not wait for the answer. Stream means that the client reads events.
 	Background, Stream bool
-	// Share has the memory for a whole answer in the background. The zero value takes none from a budget.
+	// Share has the memory for a whole answer in the background. With the zero value the memory is not limited.
 	Share memory.Share
 
 	service      *Service
@@ -173,10 +173,10 @@ type Turn struct {
 	finished     bool      // the answer is stored, or no longer wanted
 }
 
-// Begin reads what a request says about stored objects, and returns its body with the continued items inserted into the
-// input. A request that neither stores nor continues anything has a nil Turn; its body is returned unchanged, without
-// access to the database. Errors are *apierror.Error with status 400 for missing objects, contradictory members and an
-// owner whose quota is used up, and 413 for too much input, and those of the database.
+// Begin reads the members of a request that concern stored objects, and returns the body with the continued items
+// inserted into the input. A request that neither stores nor continues anything has a nil Turn; its body is returned
+// unchanged, without access to the database. Errors are *apierror.Error or those of the database. They have status 400
+// for missing objects, contradictory members and an owner whose quota is used up, and 413 for too much input.
 func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []byte) (*Turn, []byte, error) {
 	q, ok, err := read(body)
 	if err != nil || !ok {
@@ -232,8 +232,8 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	return t, q.compose(body, history), nil
 }
 
-// room checks the owner's quota. Without room, a request that does not rely on its answer being stored is answered all
-// the same, and the response says that it is not stored.
+// room checks the owner's quota. Without room, a request that does not depend on storage is answered nevertheless, and
+// the response states that it is not stored.
 func (t *Turn) room(ctx context.Context, q *request) error {
 	if !t.stores {
 		return nil
@@ -293,7 +293,7 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	return history, nil
 }
 
-// KeepItem keeps an item of the answer in its complete form, including what the client does not see. It reports false
+// KeepItem keeps an item of the answer in its complete form, with parts that the client does not see. It reports false
 // if the answer is not stored; the caller then has to keep the item. text is only valid during the call. A nil Turn
 // keeps nothing.
 func (t *Turn) KeepItem(id string, text []byte) bool {
@@ -307,7 +307,7 @@ func (t *Turn) KeepItem(id string, text []byte) bool {
 	return true
 }
 
-// FindItems returns the items with these ids that stored answers of the owner contain, by id.
+// FindItems returns the items with these ids in stored answers of the owner, as a map from id to text.
 func (s *Service) FindItems(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	documents, err := s.responsesWith(ctx, owner, ids)
 	if err != nil {

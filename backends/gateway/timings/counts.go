@@ -8,8 +8,8 @@ import (
 // failed is the bucket in which failures are counted.
 const failed = -1
 
-// The first bucket ends at one millisecond, and the end of each further one is 2^(1/3) times the end of the one before
-// it, so that a percentile is off by a quarter at most. The last bucket has no end.
+// The first bucket ends at one millisecond. Each further bucket ends at 2^(1/3) times the end of the previous bucket,
+// so percentiles are off by a quarter at most. The last bucket has no end.
 const (
 	stepsOfDouble = 3
 	buckets       = 20*stepsOfDouble + 1 // up to 17 minutes
@@ -24,21 +24,22 @@ func bucketOf(took time.Duration) int {
 	return min(int(math.Ceil(math.Log2(ms)*stepsOfDouble-1e-9)), buckets-1)
 }
 
-// endOf returns the longest duration that falls into a bucket.
+// endOf returns the longest duration in a bucket.
 func endOf(bucket int) time.Duration {
 	return time.Duration(math.Exp2(float64(bucket)/stepsOfDouble) * float64(time.Millisecond))
 }
 
 // Counts is a histogram of latencies with the number of failures.
 type Counts struct {
-	// Answered and Failed are numbers of requests. A request whose client disconnected, or that was refused because
-	// of the client, is in neither.
+	// Answered and Failed are numbers of requests. Neither includes requests whose client disconnected or that were
+	// refused because of the client.
 	Answered, Failed int64
 
 	took [buckets]int64
 }
 
-// add counts n requests of a bucket. A bucket beyond the last one, written by another version, counts as the last one.
+// add counts n requests of a bucket. Buckets beyond the last one, which another version may have written, count as the
+// last one.
 func (c *Counts) add(bucket int, n int64) {
 	if bucket < 0 {
 		c.Failed += n
@@ -48,7 +49,7 @@ func (c *Counts) add(bucket int, n int64) {
 	c.took[min(bucket, buckets-1)] += n
 }
 
-// Add adds other counts to these.
+// Add adds the counts of o to c.
 func (c *Counts) Add(o *Counts) {
 	c.Answered, c.Failed = c.Answered+o.Answered, c.Failed+o.Failed
 	for i, n := range o.took {
@@ -59,7 +60,7 @@ func (c *Counts) Add(o *Counts) {
 // Total returns the number of requests that were answered or failed.
 func (c *Counts) Total() int64 { return c.Answered + c.Failed }
 
-// Percentile returns the duration within which the given part of the answers was complete, for example 0.95. It
+// Percentile returns the duration within which the given part of the answers, for example 0.95, was complete. It
 // interpolates within a bucket, so the result is off by a quarter at most. Without answers it returns 0.
 func (c *Counts) Percentile(part float64) time.Duration {
 	want := part * float64(c.Answered)

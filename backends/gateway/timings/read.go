@@ -15,13 +15,14 @@ type Query struct {
 	Unit time.Duration
 	// From and To bound the time. From is rounded down and To is rounded up to a multiple of Unit.
 	From, To time.Time
-	// Apart returns a line for each unit of time instead of one for all of it. Lines are then in order of time.
+	// Apart returns a line for each unit of time instead of one line for the whole time. Lines are then in order of
+	// time.
 	Apart bool
 }
 
 // Line has the counts of one model, of one team, or of all requests.
 type Line struct {
-	// Slot is the beginning of the unit of time. It is set if Query.Apart is.
+	// Slot is the beginning of the unit of time. It is set only if Query.Apart is set.
 	Slot time.Time
 	// TeamID, Provider and Model are as in a Sample.
 	TeamID, Provider, Model string
@@ -31,7 +32,7 @@ type Line struct {
 // Read returns the selected counts. Lines without counts are left out. Counts are written together with the usage log,
 // so they lag behind the requests by at most spending.FlushInterval.
 func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error) {
-	// Only what tells lines apart is grouped by: fewer columns are sorted in half of the time.
+	// The statement groups only by columns that distinguish lines: sorting fewer columns takes half of the time.
 	slot, team, model, by := "0", "''", "'', ''", ""
 	if q.Apart {
 		slot, by = "slot", "slot, "
