@@ -46,9 +46,9 @@ const (
 	// request ends.
 	fullEvery  = 10 * time.Minute
 	usedWithin = 20 * time.Minute
-	// kept is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
+	// keepFor is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
 	// again.
-	kept      = 180 * 24 * time.Hour
+	keepFor      = 180 * 24 * time.Hour
 	purgeRows = 500 // in one transaction
 )
 
@@ -91,7 +91,7 @@ type Service struct {
 	now      func() time.Time
 	options  atomic.Pointer[Options]
 	full     time.Time // when all budgets were last checked; used by the check job only
-	anew     atomic.Bool
+	optionsChanged     atomic.Bool
 	wake     [3]chan struct{} // indexed by the job constants
 	mu       sync.Mutex
 	end      func() // stops the jobs; nil before they are started
@@ -133,16 +133,16 @@ func (s *Service) Use(o *Options) {
 	if o == nil {
 		return
 	}
-	s.anew.Store(true)
-	s.rouse(jobCheck)
+	s.optionsChanged.Store(true)
+	s.wakeJob(jobCheck)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.end == nil {
 		s.end = jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
-				{Name: "alerts", Every: checkEvery, Run: s.using(s.check), Wake: s.wake[jobCheck]},
-				{Name: "alert_mails", Every: sendEvery, Run: s.using(s.mail), Wake: s.wake[jobMail]},
-				{Name: "alert_webhooks", Every: sendEvery, Run: s.using(s.deliver), Wake: s.wake[jobWebhook]},
+				{Name: "alerts", Every: checkEvery, Run: s.withOptions(s.check), Wake: s.wake[jobCheck]},
+				{Name: "alert_mails", Every: sendEvery, Run: s.withOptions(s.mail), Wake: s.wake[jobMail]},
+				{Name: "alert_webhooks", Every: sendEvery, Run: s.withOptions(s.deliver), Wake: s.wake[jobWebhook]},
 			},
 			Observe: s.observe, Logger: func() *zap.Logger { return s.logger },
 		}).Start()
@@ -160,8 +160,8 @@ func (s *Service) Close() {
 	s.sender.Close()
 }
 
-// using returns a job that calls run with the current options, or does nothing while the service has no options.
-func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
+// withOptions returns a job that calls run with the current options, or does nothing while the service has no options.
+func (s *Service) withOptions(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		o := s.options.Load()
 		if o == nil {
@@ -171,8 +171,8 @@ func (s *Service) using(run func(ctx context.Context, o *Options) (int, error)) 
 	}
 }
 
-// rouse makes a job run now rather than at its next interval. It never blocks.
-func (s *Service) rouse(job int) {
+// wakeJob makes a job run now rather than at its next interval. It never blocks.
+func (s *Service) wakeJob(job int) {
 	select {
 	case s.wake[job] <- struct{}{}:
 	default:
@@ -182,13 +182,13 @@ func (s *Service) rouse(job int) {
 // check raises the alerts that are due and returns how many were written.
 func (s *Service) check(ctx context.Context, o *Options) (raised int, err error) {
 	now, since := s.now(), time.Time{}
-	whole := s.anew.Swap(false) || now.Sub(s.full) >= fullEvery || now.Before(s.full)
-	if !whole {
+	checkAll := s.optionsChanged.Swap(false) || now.Sub(s.full) >= fullEvery || now.Before(s.full)
+	if !checkAll {
 		since = now.Add(-usedWithin)
 	}
 	raise := func(a *Alert) error {
-		made, err := s.raise(ctx, o, a)
-		if made {
+		written, err := s.raise(ctx, o, a)
+		if written {
 			raised++
 		}
 		return err
@@ -218,12 +218,12 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 		n, err = s.watch(ctx, o)
 		raised += n
 	}
-	if err == nil && whole {
+	if err == nil && checkAll {
 		s.full = now
 		err = s.purge(ctx)
 	}
-	if err != nil && whole {
-		s.anew.Store(true)
+	if err != nil && checkAll {
+		s.optionsChanged.Store(true)
 	}
 	return raised, err
 }
@@ -246,22 +246,22 @@ func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 }
 
 // unix returns at in microseconds since the Unix epoch, and 0 for the zero time.
-func unix(at time.Time) int64 {
-	if at.IsZero() {
+func unix(t time.Time) int64 {
+	if t.IsZero() {
 		return 0
 	}
-	return at.UnixMicro()
+	return t.UnixMicro()
 }
 
 // raise writes an alert and a message for each recipient, and wakes the jobs that send. It writes nothing and returns
 // false if an alert for this threshold or a larger one already exists.
-func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, err error) {
-	var there bool
+func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool, err error) {
+	var exists bool
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_alerts WHERE kind = ? AND subject = ? AND holder = ? AND budget = ? AND begins = ?
-			AND amount = ? AND threshold >= ?)`, a.Kind, a.On, a.Holder, a.Budget, a.begins, a.amount, a.Threshold).Scan(&there)
+			AND amount = ? AND threshold >= ?)`, a.Kind, a.On, a.Holder, a.Budget, a.begins, a.amount, a.Threshold).Scan(&exists)
 	})
-	if err != nil || there {
+	if err != nil || exists {
 		return false, err
 	}
 	concerned, err := s.keychain.ConcernedBy(ctx, a.On, a.Holder)
@@ -274,15 +274,15 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (made bool, e
 		addresses = concerned.Addresses
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		made, err = s.insert(c, o, a, addresses)
+		written, err = s.insert(c, o, a, addresses)
 		return err
 	})
-	s.raised(a, made && err == nil)
-	return made, err
+	s.announce(a, written && err == nil)
+	return written, err
 }
 
 // insert writes an alert and its messages. It writes nothing and returns false if the same alert already exists.
-func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (made bool, err error) {
+func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (written bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64
 	err = c.Row(`INSERT INTO gateway_alerts (event, kind, subject, holder, name, budget, begins, ends, threshold, amount, spent, created_at)
@@ -328,7 +328,7 @@ func (s *Service) purge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := now.Add(-kept).UnixMicro()
+	old := now.Add(-keepFor).UnixMicro()
 	if _, err = s.db.Purge(ctx, purgeRows, `DELETE FROM gateway_alert_messages WHERE id IN (
 		SELECT m.id FROM gateway_alert_messages AS m JOIN gateway_alerts AS a ON a.id = m.alert_id
 		WHERE a.created_at < ? AND a.begins > 0 LIMIT ?)`, old); err != nil {
@@ -355,8 +355,8 @@ func (s *Service) Test(ctx context.Context) error {
 		_, err := s.insert(c, o, a, nil)
 		return err
 	})
-	s.rouse(jobMail)
-	s.rouse(jobWebhook)
+	s.wakeJob(jobMail)
+	s.wakeJob(jobWebhook)
 	return err
 }
 

@@ -71,16 +71,16 @@ func (a *Alert) Place() int64 { return a.id }
 const alertColumns = `a.id, a.event, a.kind, a.created_at, a.subject, a.holder, a.name, a.budget, a.begins, a.ends, a.threshold, a.amount, a.spent`
 
 // into returns the destinations that Scan needs for alertColumns.
-func (a *Alert) into(at *int64) []any {
+func (a *Alert) into(created *int64) []any {
 	return []any{
-		&a.id, &a.Event, &a.Kind, at, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold,
+		&a.id, &a.Event, &a.Kind, created, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold,
 		&a.amount, &a.spent,
 	}
 }
 
 // complete sets the fields that are derived from the columns.
-func (a *Alert) complete(at int64) {
-	a.At = time.UnixMicro(at).UTC()
+func (a *Alert) complete(created int64) {
+	a.At = time.UnixMicro(created).UTC()
 	if a.Kind == KindTest {
 		a.Budget, a.begins = "", 0
 	}
@@ -118,9 +118,9 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 	}
 	err = db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (s Sent, err error) {
-			var at int64
-			err = r.Scan(s.into(&at)...)
-			s.complete(at)
+			var created int64
+			err = r.Scan(s.into(&created)...)
+			s.complete(created)
 			s.Messages = []Message{}
 			return s, err
 		}, `SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id < ? ORDER BY a.id DESC LIMIT ?`, before, limit)
@@ -142,8 +142,8 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 				}
 				m.Target = shown(m.Channel, m.Target)
 				if tried != nil {
-					at := time.UnixMicro(*tried).UTC()
-					m.TriedAt = &at
+					attempted := time.UnixMicro(*tried).UTC()
+					m.TriedAt = &attempted
 				}
 				if i, ok := places[alert]; ok {
 					list[i].Messages = append(list[i].Messages, m)

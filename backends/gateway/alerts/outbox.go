@@ -117,7 +117,7 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		found = false
 		now := s.now()
-		var alert, at int64
+		var alert, created int64
 		err := c.Row(`UPDATE gateway_alert_messages SET leased_until = ?, attempts = attempts + 1, tried_at = ?
 			WHERE id = ? AND next_at <= ? AND leased_until <= ? RETURNING alert_id, target, attempts`,
 			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alert,
@@ -130,8 +130,8 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 		}
 		found = true
 		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alert).
-			Scan(m.alert.into(&at)...); err == nil {
-			m.alert.complete(at)
+			Scan(m.alert.into(&created)...); err == nil {
+			m.alert.complete(created)
 		}
 		return err
 	})

@@ -16,9 +16,9 @@ const maxAlias = 100
 
 // CheckAlias checks the name and the target of an alias and returns the target in its full form. A target is a tier
 // (low, medium, high, or their names with TierPrefix), an entry provider/model, or the id of a model without its
-// provider. It must not be another alias, so that aliases cannot form a circle. own reports whether an entry outside of
-// the catalog is a valid target; a nil own refuses all of them. The error names the mistake.
-func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (string, error) {
+// provider. It must not be another alias, so that aliases cannot form a circle. isOwn reports whether an entry outside of
+// the catalog is a valid target; a nil isOwn refuses all of them. The error names the mistake.
+func (c *Catalog) CheckAlias(name, target string, isOwn func(entry string) bool) (string, error) {
 	switch {
 	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~'
@@ -32,7 +32,7 @@ func (c *Catalog) CheckAlias(name, target string, own func(entry string) bool) (
 	if tier, err := ParseTier(strings.TrimPrefix(target, TierPrefix)); err == nil {
 		return TierPrefix + tier.String(), nil
 	}
-	if c.hasEntry(target) || c.hasID(target) || own != nil && own(target) {
+	if c.hasEntry(target) || c.hasID(target) || isOwn != nil && isOwn(target) {
 		return target, nil
 	}
 	return "", fmt.Errorf("the alias %q leads to %q, which is neither low, medium, high nor a model of the catalog; GET /models lists all", name, clip(target))

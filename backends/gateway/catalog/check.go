@@ -226,27 +226,27 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkExtras checks the factors or the call prices of a price. at is their path in the file, for errors. Names that
+// checkExtras checks the factors or the call prices of a price. path is their path in the file, for errors. Names that
 // providers do not use in their answers are errors, since they could never match.
-func checkExtras(at string, extras map[string]float64) error {
+func checkExtras(path string, extras map[string]float64) error {
 	if len(extras) > maxList {
-		return fmt.Errorf("%s: more than %d", at, maxList)
+		return fmt.Errorf("%s: more than %d", path, maxList)
 	}
 	for _, name := range slices.Sorted(maps.Keys(extras)) {
 		switch value := extras[name]; {
 		case !termPattern.MatchString(name):
-			return fmt.Errorf("%s: %q must be 1 to 32 of a-z, 0-9, _ and -", at, clip(name))
+			return fmt.Errorf("%s: %q must be 1 to 32 of a-z, 0-9, _ and -", path, clip(name))
 		case value < 0 || value > maxFactor:
-			return fmt.Errorf("%s.%s: %g is not between 0 and %d", at, name, value, maxFactor)
+			return fmt.Errorf("%s.%s: %g is not between 0 and %d", path, name, value, maxFactor)
 		case math.Abs(value*rateScale-math.Round(value*rateScale)) > 1e-3:
-			return fmt.Errorf("%s.%s: %g has more than six decimals", at, name, value)
+			return fmt.Errorf("%s.%s: %g has more than six decimals", path, name, value)
 		}
 	}
 	return nil
 }
 
-// checkRates checks the rates of a price. at is their path in the file, for errors.
-func checkRates(at string, r Rates) error {
+// checkRates checks the rates of a price. path is their path in the file, for errors.
+func checkRates(path string, r Rates) error {
 	for _, f := range []struct {
 		field string
 		value float64
@@ -258,11 +258,11 @@ func checkRates(at string, r Rates) error {
 		{"output", r.Output},
 	} {
 		if f.value < 0 || f.value > maxRate {
-			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", at, f.field, f.value, maxRate)
+			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", path, f.field, f.value, maxRate)
 		}
 		scaled := f.value * rateScale
 		if math.Abs(scaled-math.Round(scaled)) > 1e-3 {
-			return fmt.Errorf("%s.%s: %g has more than six decimals", at, f.field, f.value)
+			return fmt.Errorf("%s.%s: %g has more than six decimals", path, f.field, f.value)
 		}
 	}
 	return nil
@@ -348,19 +348,19 @@ func oneOf(words []string) func(string) bool {
 // Provider.complete checks that none is left. Errors do not quote the URL, since it could contain a password.
 func trimBase(field string, base *string) error {
 	trimmed := strings.TrimRight(*base, "/")
-	whole := partPattern.ReplaceAllLiteralString(trimmed, "x")
-	if strings.ContainsAny(whole, "{}") {
-		return fmt.Errorf("%s: %q is not filled in", field, clip(whole[strings.IndexAny(whole, "{}"):]))
+	filled := partPattern.ReplaceAllLiteralString(trimmed, "x")
+	if strings.ContainsAny(filled, "{}") {
+		return fmt.Errorf("%s: %q is not filled in", field, clip(filled[strings.IndexAny(filled, "{}"):]))
 	}
-	u, err := url.Parse(whole)
+	u, err := url.Parse(filled)
 	switch {
-	case len(whole) > maxURL:
+	case len(filled) > maxURL:
 		return fmt.Errorf("%s: longer than %d characters", field, maxURL)
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return fmt.Errorf("%s: must be an absolute http or https URL", field)
 	case u.User != nil:
 		return fmt.Errorf("%s: must not hold a user or password", field)
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(whole, "#"):
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(filled, "#"):
 		return fmt.Errorf("%s: must have no query and no fragment", field)
 	}
 	*base = trimmed

@@ -84,7 +84,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	}
 	var enabled []*Provider
 	for _, p := range d.providers {
-		on := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
+		offered := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
 		o, changes := opts.Overrides[p.Code]
 		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" && !o.WorkloadIdentity &&
 			from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
@@ -97,7 +97,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 			}
 			p = changed
 		}
-		if !on {
+		if !offered {
 			continue
 		}
 		if err := p.complete(); err != nil {
@@ -130,11 +130,11 @@ func (o *Options) check(providers []*Provider) error {
 	for _, p := range providers {
 		known = append(known, p.Code)
 	}
-	check := func(what, code string) error {
+	check := func(option, code string) error {
 		if slices.Contains(known, code) {
 			return nil
 		}
-		return fmt.Errorf("%s: unknown provider %q, known are %s", what, clip(code), strings.Join(known, ", "))
+		return fmt.Errorf("%s: unknown provider %q, known are %s", option, clip(code), strings.Join(known, ", "))
 	}
 	for _, code := range o.Enable {
 		if err := check("enable", code); err != nil {

@@ -267,10 +267,10 @@ func (e *priceEntry) parse() (Price, error) {
 }
 
 // parse returns the rates of an entry. It requires both input and output, since half a price would make every sum
-// wrong. at is the path of the entry in the file, for errors.
-func (e ratesEntry) parse(at string) (Rates, error) {
+// wrong. path is the path of the entry in the file, for errors.
+func (e ratesEntry) parse(path string) (Rates, error) {
 	if e.Input == nil || e.Output == nil {
-		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", at)
+		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", path)
 	}
 	return Rates{
 		Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, CacheWriteHour: e.CacheWriteHour,

@@ -45,31 +45,31 @@ func ParsePrices(raw []byte) (Prices, error) {
 	return prices, nil
 }
 
-func parseOwnPrice(raw json.RawMessage) (own OwnPrice, err error) {
+func parseOwnPrice(raw json.RawMessage) (price OwnPrice, err error) {
 	var discount struct {
 		Discount *float64 `json:"discount"`
 	}
 	if json.Unmarshal(raw, &discount) == nil && discount.Discount != nil {
 		if err := decodeStrict(raw, &discount); err != nil {
-			return own, errors.New("a discount stands alone, without a price")
+			return price, errors.New("a discount stands alone, without a price")
 		}
-		if own.Discount = *discount.Discount; !(own.Discount > 0 && own.Discount <= 100) {
-			return own, fmt.Errorf("discount: %g is not a part above 0 and up to 100, in percent", own.Discount)
+		if price.Discount = *discount.Discount; !(price.Discount > 0 && price.Discount <= 100) {
+			return price, fmt.Errorf("discount: %g is not a part above 0 and up to 100, in percent", price.Discount)
 		}
-		return own, nil
+		return price, nil
 	}
 	var entry priceEntry
 	if err := decodeStrict(raw, &entry); err != nil {
-		return own, err
+		return price, err
 	}
-	if own.Price, err = entry.parse(); err != nil {
-		return own, err
+	if price.Price, err = entry.parse(); err != nil {
+		return price, err
 	}
-	return own, own.Price.check()
+	return price, price.Price.check()
 }
 
-// of returns the price for a model, whose name is entry (provider/model), and the name in p that matched.
-func (p Prices) of(entry string) (own OwnPrice, name string, ok bool) {
+// lookup returns the price for a model, whose name is entry (provider/model), and the name in p that matched.
+func (p Prices) lookup(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
 		return own, entry, true
 	}
@@ -94,7 +94,7 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	maps.Copy(all, stored)
 	models, used := slices.Clone(models), make(map[string]bool)
 	for i, m := range models {
-		own, name, ok := all.of(m.EntryID())
+		own, name, ok := all.lookup(m.EntryID())
 		if !ok {
 			continue
 		}
@@ -106,7 +106,7 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 		if own.Discount == 0 {
 			priced.Price = own.Price
 		} else {
-			priced.Price = m.Price.less(own.Discount)
+			priced.Price = m.Price.discounted(own.Discount)
 		}
 		models[i] = &priced
 	}
@@ -118,19 +118,19 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	return models, nil
 }
 
-// less returns the price reduced by a percentage.
-func (p Price) less(percent float64) Price {
-	off := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
+// discounted returns the price reduced by a percentage.
+func (p Price) discounted(percent float64) Price {
+	discount := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
 	rates := func(r Rates) Rates {
 		return Rates{
-			Input: off(r.Input), CachedInput: off(r.CachedInput), CacheWrite: off(r.CacheWrite),
-			CacheWriteHour: off(r.CacheWriteHour), Output: off(r.Output),
+			Input: discount(r.Input), CachedInput: discount(r.CachedInput), CacheWrite: discount(r.CacheWrite),
+			CacheWriteHour: discount(r.CacheWriteHour), Output: discount(r.Output),
 		}
 	}
 	p.Rates, p.Long = rates(p.Rates), rates(p.Long)
 	calls := make(map[string]float64, len(p.Calls))
 	for tool, price := range p.Calls {
-		calls[tool] = off(price)
+		calls[tool] = discount(price)
 	}
 	p.Calls = calls
 	return p

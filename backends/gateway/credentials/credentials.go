@@ -56,7 +56,7 @@ type Tokens struct {
 	environment func(name string) string
 	fetches     singleflight.Group
 	mu          sync.Mutex
-	kept        map[string]kept
+	tokens        map[string]kept
 }
 
 type kept struct {
@@ -66,7 +66,7 @@ type kept struct {
 
 // NewTokens returns an empty cache that reads the time from now.
 func NewTokens(now func() time.Time) *Tokens {
-	return &Tokens{now: now, environment: os.Getenv, kept: make(map[string]kept)}
+	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]kept)}
 }
 
 // Authorize sets the header field that p.Auth requires to the key secret, or to a token for it. It does nothing for keys
@@ -113,7 +113,7 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
 	id := tokenID(p, secret)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.kept, id)
+	delete(t.tokens, id)
 	return true
 }
 
@@ -135,7 +135,7 @@ func (t *Tokens) token(
 ) (string, error) {
 	id := tokenID(p, secret)
 	t.mu.Lock()
-	k, ok := t.kept[id]
+	k, ok := t.tokens[id]
 	t.mu.Unlock()
 	if ok && t.now().Before(k.expires) {
 		return k.value, nil
@@ -161,7 +161,7 @@ func (t *Tokens) token(
 func (t *Tokens) fetch(
 	ctx context.Context, id string, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {
-	client := &http.Client{Transport: transport, CheckRedirect: unfollowed}
+	client := &http.Client{Transport: transport, CheckRedirect: noRedirects}
 	g, err := t.parse(p.Auth, secret, client)
 	if err != nil {
 		return "", err
@@ -186,21 +186,21 @@ func (t *Tokens) fetch(
 func (t *Tokens) keep(id string, k kept) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.kept) >= maxTokens {
-		for old := range t.kept {
-			if !t.now().Before(t.kept[old].expires) {
-				delete(t.kept, old)
+	if len(t.tokens) >= maxTokens {
+		for old := range t.tokens {
+			if !t.now().Before(t.tokens[old].expires) {
+				delete(t.tokens, old)
 			}
 		}
-		if len(t.kept) >= maxTokens {
-			clear(t.kept)
+		if len(t.tokens) >= maxTokens {
+			clear(t.tokens)
 		}
 	}
-	t.kept[id] = k
+	t.tokens[id] = k
 }
 
-// unfollowed is a CheckRedirect function that prevents the client from following redirects.
-func unfollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// noRedirects is a CheckRedirect function that prevents the client from following redirects.
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // parse returns the grant for a key that is a JSON object or stands for the identity of the machine. The client public
 // is for requests to token endpoints on the internet.
@@ -220,12 +220,12 @@ func explain(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
-	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
-	if !answered || answer.Response == nil {
+	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok || answer.Response == nil {
 		return &Error{Message: "the token endpoint could not be asked for a token"}
 	}
 	e := &Error{
-		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + speakable(answer.ErrorCode),
+		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + quotedCode(answer.ErrorCode),
 	}
 	switch status := answer.Response.StatusCode; status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

@@ -30,7 +30,7 @@ var metadata = &http.Client{
 		DialContext:       (&net.Dialer{Timeout: toConnect}).DialContext,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: toConnect,
 	},
-	CheckRedirect: unfollowed,
+	CheckRedirect: noRedirects,
 }
 
 // newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. auth selects the cloud.
@@ -45,36 +45,36 @@ func newWorkload(auth string, environment func(string) string, public *http.Clie
 	return googleWorkload{}
 }
 
-// exchange sends a request and returns the body of the response, which must have the status 200. who names the server
+// exchange sends a request and returns the body of the response, which must have the status 200. server names the server
 // in errors. code extracts the error code from the body of an error response; it may be nil.
-func exchange(client *http.Client, r *http.Request, who string, code func(body []byte) string) ([]byte, error) {
+func exchange(client *http.Client, r *http.Request, server string, code func(body []byte) string) ([]byte, error) {
 	resp, err := client.Do(r)
 	if err != nil {
 		if r.Context().Err() != nil {
-			return nil, &Error{Message: who + " did not answer in time"}
+			return nil, &Error{Message: server + " did not answer in time"}
 		}
-		return nil, &Error{Message: who + " could not be reached"}
+		return nil, &Error{Message: server + " could not be reached"}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata+1))
 	switch {
 	case err != nil:
-		return nil, &Error{Message: who + " broke its answer off"}
+		return nil, &Error{Message: server + " broke its answer off"}
 	case len(body) > maxMetadata:
-		return nil, &Error{Message: fmt.Sprintf("%s sent more than %d KiB", who, maxMetadata>>10)}
+		return nil, &Error{Message: fmt.Sprintf("%s sent more than %d KiB", server, maxMetadata>>10)}
 	case resp.StatusCode == http.StatusOK:
 		return body, nil
 	}
-	message := fmt.Sprintf("%s answered with %d", who, resp.StatusCode)
+	message := fmt.Sprintf("%s answered with %d", server, resp.StatusCode)
 	if code != nil {
-		message += speakable(code(body))
+		message += quotedCode(code(body))
 	}
 	return nil, &Error{Message: message}
 }
 
-// speakable returns an error code of another server in the form of the end of a sentence, or an empty string if the
+// quotedCode returns an error code of another server in the form of the end of a sentence, or an empty string if the
 // code is not a short word.
-func speakable(code string) string {
+func quotedCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}

@@ -64,7 +64,7 @@ func (w *awsWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.T
 
 // instance gets the key of an EC2 instance's role from the metadata service, by version 2 of the protocol only.
 func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
-	const who = "the metadata service of the EC2 instance"
+	const server = "the metadata service of the EC2 instance"
 	if strings.EqualFold(w.environment("AWS_EC2_METADATA_DISABLED"), "true") {
 		return nil, &Error{
 			Message: "AWS_EC2_METADATA_DISABLED forbids to ask the metadata service, and no other variable names an identity of AWS",
@@ -81,7 +81,7 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 			return "", &Error{Message: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not an address of a server"}
 		}
 		r.Header.Set(header, value)
-		body, err := exchange(metadata, r, who, nil)
+		body, err := exchange(metadata, r, server, nil)
 		return string(body), err
 	}
 	session, err := ask(http.MethodPut, "api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -98,12 +98,12 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseTemporaryKey([]byte(answer), who)
+	return parseTemporaryKey([]byte(answer), server)
 }
 
 // container gets the key of the role of an ECS task or EKS pod from the agent on the same machine.
 func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
-	const who = "the server of AWS_CONTAINER_CREDENTIALS_FULL_URI"
+	const server = "the server of AWS_CONTAINER_CREDENTIALS_FULL_URI"
 	address, err := w.agent()
 	if err != nil {
 		return nil, err
@@ -125,11 +125,11 @@ func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
 	if token != "" {
 		r.Header.Set("Authorization", token)
 	}
-	body, err := exchange(metadata, r, who, nil)
+	body, err := exchange(metadata, r, server, nil)
 	if err != nil {
 		return nil, err
 	}
-	return parseTemporaryKey(body, who)
+	return parseTemporaryKey(body, server)
 }
 
 // agent returns the address from which a container gets its key. Without encryption a key is fetched only from the
@@ -159,14 +159,14 @@ func (w *awsWorkload) agent() (string, error) {
 	return full, nil
 }
 
-// parseTemporaryKey parses the response of a metadata service. who names the service in errors.
-func parseTemporaryKey(body []byte, who string) (*temporaryKey, error) {
+// parseTemporaryKey parses the response of a metadata service. server names the service in errors.
+func parseTemporaryKey(body []byte, server string) (*temporaryKey, error) {
 	key := new(temporaryKey)
 	switch err := json.Unmarshal(body, key); {
 	case err == nil && key.Code != "" && key.Code != "Success":
-		return nil, &Error{Message: who + " gave no key:" + speakable(key.Code)}
+		return nil, &Error{Message: server + " gave no key:" + quotedCode(key.Code)}
 	case err != nil, key.ID == "", key.Secret == "":
-		return nil, &Error{Message: who + " gave no key"}
+		return nil, &Error{Message: server + " gave no key"}
 	}
 	return key, nil
 }

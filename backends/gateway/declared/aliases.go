@@ -29,7 +29,7 @@ func (r *reader) aliases(n *yaml.Node) *Aliases {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.at(n.Line, "aliases must be an object of models by names, such as gpt-4o: openai/gpt-5.4-mini")
+		r.errorAt(n.Line, "aliases must be an object of models by names, such as gpt-4o: openai/gpt-5.4-mini")
 		return nil
 	}
 	all := &Aliases{List: []Alias{}}
@@ -37,13 +37,13 @@ func (r *reader) aliases(n *yaml.Node) *Aliases {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		a := Alias{Line: n.Content[i].Line}
 		if len(all.List) == maxAliases {
-			r.at(a.Line, "there are more than %d aliases", maxAliases)
+			r.errorAt(a.Line, "there are more than %d aliases", maxAliases)
 			return all
 		}
 		r.word(n.Content[i], "the name of an alias", &a.Name)
 		r.word(n.Content[i+1], "the target of an alias", &a.Target)
 		if seen[a.Name] {
-			r.at(a.Line, "aliases has the field %.100q twice", a.Name)
+			r.errorAt(a.Line, "aliases has the field %.100q twice", a.Name)
 		}
 		seen[a.Name] = true
 		all.List = append(all.List, a)
@@ -75,8 +75,8 @@ func exportAliases(ctx context.Context, s *keychain.Service, owner keychain.Owne
 
 // applyAliases sets the aliases of an owner that are in the file; about names the owner in changes and errors. Other
 // aliases are removed only with Options.Prune. A nil declared means that the file does not mention aliases.
-func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases) error {
-	if want == nil {
+func (a *applier) applyAliases(owner keychain.Owner, about string, declared *Aliases) error {
+	if declared == nil {
 		return nil
 	}
 	present, err := a.Aliases(a.ctx, owner)
@@ -89,16 +89,16 @@ func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases)
 	}
 	if a.options.Prune { // first, since the number of aliases is bounded
 		for _, old := range present {
-			if slices.ContainsFunc(want.List, func(n Alias) bool { return n.Name == old.Name }) {
+			if slices.ContainsFunc(declared.List, func(n Alias) bool { return n.Name == old.Name }) {
 				continue
 			}
 			if err := a.RemoveAlias(a.ctx, owner, old.Name); err != nil {
 				return err
 			}
-			a.note(Removed, old.Target, "%s: alias %s", what, old.Name)
+			a.note(Removed, old.Target, "%s: alias %s", about, old.Name)
 		}
 	}
-	for _, n := range want.List {
+	for _, n := range declared.List {
 		i := slices.IndexFunc(present, func(old keychain.Alias) bool { return old.Name == n.Name })
 		if i >= 0 && present[i].Target == n.Target {
 			continue
@@ -106,11 +106,11 @@ func (a *applier) applyAliases(owner keychain.Owner, what string, want *Aliases)
 		set, err := a.SetAlias(a.ctx, cat, owner, n.Name, n.Target)
 		switch {
 		case err != nil:
-			return at(n.Line, what+": alias "+n.Name, err)
+			return atLine(n.Line, about+": alias "+n.Name, err)
 		case i < 0:
-			a.note(Added, set.Target, "%s: alias %s", what, n.Name)
+			a.note(Added, set.Target, "%s: alias %s", about, n.Name)
 		case present[i].Target != set.Target: // low is stored as keychain-low
-			a.note(Changed, present[i].Target+" -> "+set.Target, "%s: alias %s", what, n.Name)
+			a.note(Changed, present[i].Target+" -> "+set.Target, "%s: alias %s", about, n.Name)
 		}
 	}
 	return nil

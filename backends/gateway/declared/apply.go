@@ -90,25 +90,25 @@ type applier struct {
 	changes []Change
 }
 
-// note adds a change of the given kind to the result. The format what and args make Change.What, and how is Change.How.
-func (a *applier) note(kind, how, what string, args ...any) {
-	a.changes = append(a.changes, Change{kind, fmt.Sprintf(what, args...), how})
+// note adds a change of the given kind to the result. The format and args make Change.What, and how is Change.How.
+func (a *applier) note(kind, how, format string, args ...any) {
+	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), how})
 }
 
-// at adds the line and the name of its object to the message of an *apierror.Error. Other errors are returned
+// atLine adds the line and the name of its object to the message of an *apierror.Error. Other errors are returned
 // unchanged.
-func at(line int, what string, err error) error {
+func atLine(line int, about string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
-		return fmt.Errorf("line %d: %s: %s", line, what, refusal.Message)
+		return fmt.Errorf("line %d: %s: %s", line, about, refusal.Message)
 	}
 	return err
 }
 
 func (a *applier) apply() (err error) {
-	if a.present, err = look(a.ctx, a.Service); err != nil {
+	if a.present, err = readPresent(a.ctx, a.Service); err != nil {
 		return err
 	}
-	steps := []func() error{a.makeUsers, a.applyOrganisation, a.applyTeams, a.applyUsers, a.applyPrices}
+	steps := []func() error{a.createUsers, a.applyOrganisation, a.applyTeams, a.applyUsers, a.applyPrices}
 	if a.options.Prune {
 		steps = append(steps, a.prune)
 	}
@@ -120,8 +120,8 @@ func (a *applier) apply() (err error) {
 	return nil
 }
 
-// makeUsers looks up the users in the file and creates those that do not exist.
-func (a *applier) makeUsers() error {
+// createUsers looks up the users in the file and creates those that do not exist.
+func (a *applier) createUsers() error {
 	named := make(map[string]string) // the name the file uses, by id
 	find := func(name string, line int) error {
 		if _, known := a.users[name]; known {
@@ -135,7 +135,7 @@ func (a *applier) makeUsers() error {
 			}
 		}
 		if err != nil {
-			return at(line, "user "+name, err)
+			return atLine(line, "user "+name, err)
 		}
 		if previous, ok := named[user.ID]; ok {
 			return fmt.Errorf("line %d: %q and %q are one user: write the same everywhere", line, previous, name)
@@ -160,32 +160,32 @@ func (a *applier) makeUsers() error {
 
 // limit sets the limits of a holder if they differ from those in the file; about names the holder in changes and
 // errors. A nil declared means that the file does not mention the limits.
-func (a *applier) limit(on, id, what string, now keychain.Limits, want *Limits) error {
-	if want == nil {
+func (a *applier) limit(kind, id, about string, stored keychain.Limits, declared *Limits) error {
+	if declared == nil {
 		return nil
 	}
-	how := difference(&Limits{Limits: now}, want)
+	how := difference(&Limits{Limits: stored}, declared)
 	if how == "" {
 		return nil
 	}
-	if _, err := a.SetLimits(a.ctx, on, id, want.Limits, a.options.Catalog); err != nil {
-		return at(want.Line, what, err)
+	if _, err := a.SetLimits(a.ctx, kind, id, declared.Limits, a.options.Catalog); err != nil {
+		return atLine(declared.Line, about, err)
 	}
-	a.note(Changed, how, "%s: limits", what)
+	a.note(Changed, how, "%s: limits", about)
 	return nil
 }
 
 // lift removes the present limits of a holder.
-func (a *applier) lift(on, id, what string, now keychain.Limits) error {
-	if _, err := a.SetLimits(a.ctx, on, id, keychain.Limits{}, nil); err != nil {
+func (a *applier) lift(kind, id, about string, stored keychain.Limits) error {
+	if _, err := a.SetLimits(a.ctx, kind, id, keychain.Limits{}, nil); err != nil {
 		return err
 	}
-	a.note(Removed, difference(&Limits{Limits: now}, new(Limits)), "%s: limits", what)
+	a.note(Removed, difference(&Limits{Limits: stored}, new(Limits)), "%s: limits", about)
 	return nil
 }
 
 // difference describes the changed limits. It returns an empty string if the limits are equal.
-func difference(now, want *Limits) string {
+func difference(stored, declared *Limits) string {
 	text := func(l *Limits) map[string]string {
 		all := make(map[string]string)
 		for _, f := range l.fields() {
@@ -197,7 +197,7 @@ func difference(now, want *Limits) string {
 		}
 		return all
 	}
-	before, after := text(now), text(want)
+	before, after := text(stored), text(declared)
 	var parts []string
 	for _, f := range limitFields {
 		b, a := before[f.name], after[f.name]
@@ -233,11 +233,11 @@ func (a *applier) applyOrganisation() error {
 func (a *applier) applyTeams() error {
 	for i := range a.file.Teams {
 		t := &a.file.Teams[i]
-		id, there := a.ids[t.Name]
-		if !there {
+		id, exists := a.ids[t.Name]
+		if !exists {
 			team, err := a.AddTeam(a.ctx, t.Name)
 			if err != nil {
-				return at(t.Line, "team "+t.Name, err)
+				return atLine(t.Line, "team "+t.Name, err)
 			}
 			id = team.ID
 			a.note(Added, "", "team %s", t.Name)
@@ -254,7 +254,7 @@ func (a *applier) applyTeams() error {
 		}
 		for _, m := range t.Members {
 			if err := a.applyMember(t, id, &m); err != nil {
-				return at(m.Line, "team "+t.Name+": member "+m.User, err)
+				return atLine(m.Line, "team "+t.Name+": member "+m.User, err)
 			}
 		}
 	}
@@ -265,7 +265,7 @@ func (a *applier) applyTeams() error {
 func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
-	if now, there := a.members[id][user]; there {
+	if now, exists := a.members[id][user]; exists {
 		var parts []string
 		if now.Role != m.Role {
 			parts = append(parts, "role "+now.Role+" -> "+m.Role)
@@ -302,7 +302,7 @@ func (a *applier) applyUsers() error {
 			change, how = a.ResumeUser, "not suspended any more"
 		}
 		if err := change(a.ctx, id); err != nil {
-			return at(u.Line, "user "+id, err)
+			return atLine(u.Line, "user "+id, err)
 		}
 		a.note(Changed, how, "user %s", id)
 	}

@@ -133,11 +133,11 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 	}
 	if b.ParallelRequests != nil {
 		place := key + "/parallel"
-		held, err := a.counters.Hold(ctx, place, a.holder, *b.ParallelRequests, holdFor)
+		admitted, err := a.counters.Hold(ctx, place, a.holder, *b.ParallelRequests, holdFor)
 		if err != nil {
 			return err
 		}
-		if !held {
+		if !admitted {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
 				"%s has %d requests under way, which is the limit; try again when one has ended", subjects[b.On],
 				*b.ParallelRequests)

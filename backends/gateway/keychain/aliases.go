@@ -27,14 +27,14 @@ const maxAliases = 200
 // SetAlias creates an alias of an owner or changes its target. The error has status 400 for an invalid name or target
 // (see catalog.CheckAlias), 404 if the owner does not exist, and 409 if the owner has maxAliases aliases already.
 func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owner, name, target string) (Alias, error) {
-	own, err := s.ownEntries(ctx, owner)
+	entries, err := s.ownEntries(ctx, owner)
 	if err != nil {
 		return Alias{}, err
 	}
-	if slices.Contains(own, name) {
+	if slices.Contains(entries, name) {
 		return Alias{}, invalid("alias", "the alias %q would hide the user's own model of that name", name)
 	}
-	target, err = cat.CheckAlias(name, target, func(entry string) bool { return slices.Contains(own, entry) })
+	target, err = cat.CheckAlias(name, target, func(entry string) bool { return slices.Contains(entries, entry) })
 	if err != nil {
 		return Alias{}, invalid("target", "%v", err)
 	}

@@ -83,18 +83,18 @@ func (s *Service) AuditOf(ctx context.Context, team string, before int64, limit 
 }
 
 func (s *Service) auditWhere(
-	ctx context.Context, where string, before int64, limit int, args ...any,
+	ctx context.Context, condition string, before int64, limit int, args ...any,
 ) ([]AuditEntry, error) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (e AuditEntry, err error) {
-		var at int64
+		var created int64
 		var details string
-		err = row.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &details)
-		e.At, e.Details = schema.Moment(at), json.RawMessage(details)
+		err = row.Scan(&e.ID, &created, &e.Actor, &e.Action, &e.Subject, &details)
+		e.At, e.Details = schema.Moment(created), json.RawMessage(details)
 		return e, err
-	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+where+` ORDER BY id DESC LIMIT ?`,
+	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+condition+` ORDER BY id DESC LIMIT ?`,
 		append(append([]any{before}, args...), limit)...)
 }
 

@@ -42,13 +42,13 @@ func (s *Service) Discover(
 		return nil, err
 	}
 	var found, order []string
-	wanted, asked := make(map[string]CustomModel), make(map[string]bool)
+	wanted, seen := make(map[string]CustomModel), make(map[string]bool)
 	for _, server := range servers {
 		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
-		if asked[server.BaseURL] {
+		if seen[server.BaseURL] {
 			continue
 		}
-		asked[server.BaseURL] = true
+		seen[server.BaseURL] = true
 		models := listModels(ctx, server, transport)
 		if len(models) == 0 {
 			continue
@@ -71,16 +71,16 @@ func (s *Service) Discover(
 		}
 		w, replaced := wanted[m.Entry]
 		if replaced && w.BaseURL == m.BaseURL {
-			same, err := s.hasKey(ctx, m, w.APIKey)
+			unchanged, err := s.hasKey(ctx, m, w.APIKey)
 			if err != nil {
 				return nil, err
 			}
-			if same {
+			if unchanged {
 				delete(wanted, m.Entry) // unchanged
 				continue
 			}
 		}
-		if !replaced && !m.Found && !asked[m.BaseURL] {
+		if !replaced && !m.Found && !seen[m.BaseURL] {
 			continue // the user's own entry
 		}
 		if err := s.RemoveModel(ctx, userID, m.ID); err != nil {

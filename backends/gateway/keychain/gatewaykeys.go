@@ -108,7 +108,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	row, plain := s.newKey(userID, false, options)
 	hash := hashKey(plain) // its hash may have been looked up, and cached, before the key was made
 	limits := row.Limits
-	var made *GatewayKey
+	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
 			return "", err
@@ -130,21 +130,21 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		if err != nil {
 			return "", err
 		}
-		if made, err = s.storeKey(c, &row, hash); err != nil {
+		if created, err = s.storeKey(c, &row, hash); err != nil {
 			return "", err
 		}
-		if end := made.end(); !options.Impose && made.Status == StatusExpired {
+		if end := created.end(); !options.Impose && created.Status == StatusExpired {
 			return "", errEnded(*end)
 		}
 		if options.Impose {
-			err = s.auditGatewayKey(ctx, c, "key.created", made)
+			err = s.auditGatewayKey(ctx, c, "key.created", created)
 		}
 		return hash, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }
 
 // storeKey stores a new key and returns it with the limits that are imposed on it.
@@ -152,8 +152,8 @@ func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*Gateway
 	if err := s.insertKey(c, row, hash); err != nil {
 		return nil, err
 	}
-	made, _, err := s.lockKey(c, row.UserID, row.ID)
-	return made, err
+	stored, _, err := s.lockKey(c, row.UserID, row.ID)
+	return stored, err
 }
 
 // Keys returns a user's keys, oldest first. Of the revoked keys it returns the maxRevoked newest ones.
@@ -181,9 +181,9 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another",
 				keyID)
 		}
-		own := change
+		optionsChange := change
 		if change.Impose {
-			own = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
+			optionsChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
 			if err := s.imposeOnKey(c, key, &change, allowed, unknown); err != nil {
 				return "", err
 			}
@@ -191,7 +191,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 			return "", err
 		}
 		options := key.options()
-		options.apply(&own)
+		options.apply(&optionsChange)
 		key.set(options, s.now())
 		if err := s.updateKey(c, key); err != nil {
 			return "", err
@@ -261,7 +261,7 @@ func (s *Service) auditGatewayKey(ctx context.Context, c store.Conn, action stri
 // auditLimitedKey records the limits that are now imposed on a key in the audit log.
 func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayKey) error {
 	var limits Limits
-	if l := imposed(k.Imposed, OnKey); l != nil {
+	if l := operatorLimits(k.Imposed, OnKey); l != nil {
 		limits = l.Limits
 	}
 	team := ""
@@ -274,7 +274,7 @@ func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayK
 // RegenerateKey replaces the user's primary key and revokes the old key in the same transaction. The new key has the
 // options, the imposed limits and the spending of the old key. The error has status 409 if the old key has expired.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
-	var made *GatewayKey
+	var created *GatewayKey
 	var plain string
 	err := s.changeKey(ctx, func(c store.Conn) (oldHash string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
@@ -305,18 +305,18 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 		var row GatewayKey
 		row, plain = s.newKey(userID, true, options)
 		row.limitedBy, row.team = limitedBy, team
-		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+		if created, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
 			return "", err
 		}
-		if made.Status == StatusExpired {
-			return "", errEnded(*made.end())
+		if created.Status == StatusExpired {
+			return "", errEnded(*created.end())
 		}
 		return oldHash, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }
 
 // primaryOptions are the options of a user's first primary key.
@@ -340,20 +340,20 @@ func (k *HeldKey) Place() string {
 // see HeldKey.Place; an empty cursor begins with the newest key. A search that is not empty selects keys that contain
 // it in their label or in their user's id, mail address or name. Revoked keys are left out unless revoked is set. The
 // error has status 400 if the cursor is invalid.
-func (s *Service) AllKeys(ctx context.Context, words, after string, revoked bool, limit int) ([]HeldKey, error) {
+func (s *Service) AllKeys(ctx context.Context, search, after string, revoked bool, limit int) ([]HeldKey, error) {
 	created, id := int64(math.MaxInt64), ""
 	if after != "" {
-		at, last, _ := strings.Cut(after, "/")
+		micros, last, _ := strings.Cut(after, "/")
 		var err error
-		if created, err = strconv.ParseInt(at, 10, 64); err != nil || !schema.StorableID(last) {
+		if created, err = strconv.ParseInt(micros, 10, 64); err != nil || !schema.StorableID(last) {
 			return nil, apierror.New(400, "invalid_value", "after must be the next_after of the page before").With("after")
 		}
 		id = last
 	}
-	if !schema.StorableID(words) {
+	if !schema.StorableID(search) {
 		return nil, nil
 	}
-	pattern := likeAnywhere(words)
+	pattern := likeAnywhere(search)
 	return read(ctx, s, func(row store.Row) (k HeldKey, err error) {
 		k.Key, err = s.scanKey(row, &k.User, &k.OfTeam)
 		return k, err
@@ -364,7 +364,7 @@ func (s *Service) AllKeys(ctx context.Context, words, after string, revoked bool
 				OR lower(w.name) LIKE ? ESCAPE '\')
 			ORDER BY k.created_at DESC, k.id DESC LIMIT ?
 		) AS k`+withLimits+`ORDER BY k.created_at DESC, k.id DESC`,
-		created, created, id, schema.Flag(revoked), words, pattern, pattern, pattern, pattern, limit)
+		created, created, id, schema.Flag(revoked), search, pattern, pattern, pattern, pattern, limit)
 }
 
 // likeAnywhere returns a LIKE pattern, with \ as escape character, for lower-case texts that contain search.

@@ -67,8 +67,8 @@ func (s *Service) forgetKey(hash string) {
 // everything may have changed.
 const topic = "gateway"
 
-func (s *Service) notify(c store.Conn, what, which string) error {
-	return c.Notify(topic, s.origin+" "+what+" "+which)
+func (s *Service) notify(c store.Conn, kind, id string) error {
+	return c.Notify(topic, s.origin+" "+kind+" "+id)
 }
 
 // changeKey runs fn in a transaction. fn changes a gateway key and returns its hash. Every node then reads the key
@@ -103,15 +103,15 @@ func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c st
 }
 
 // heard handles a notice of another node: it discards the cached results that the notice names.
-func (s *Service) heard(notice string) {
+func (s *Service) handleNotice(notice string) {
 	origin, change, _ := strings.Cut(notice, " ")
-	what, which, _ := strings.Cut(change, " ")
+	kind, id, _ := strings.Cut(change, " ")
 	switch {
 	case origin == s.origin: // forgotten already
-	case what == "key":
-		s.forgetKey(which)
-	case what == "account":
-		s.forgetAccount(which)
+	case kind == "key":
+		s.forgetKey(id)
+	case kind == "account":
+		s.forgetAccount(id)
 	default:
 		s.forgetAll()
 	}
@@ -186,18 +186,18 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 		return nil, err
 	}
 	id.TeamID = team.String
-	for on, holder := range map[string]string{
+	for kind, holder := range map[string]string{
 		OnUser: userID, OnTeam: id.TeamID, OnTeamOwn: id.TeamID, OnOrganisation: Organisation,
 	} {
-		limits, raise, err := s.imposedWithRaise(c, on, holder)
+		limits, raise, err := s.imposedWithRaise(c, kind, holder)
 		if err != nil {
 			return nil, err
 		}
-		if !limits.none() {
-			id.Imposed = append(id.Imposed, imposedOn(on, holder, limits, raise))
+		if !limits.empty() {
+			id.Imposed = append(id.Imposed, imposedOn(kind, holder, limits, raise))
 		}
 	}
-	if end := ends(new(Limits), id.Imposed); end != nil {
+	if end := earliestEnd(new(Limits), id.Imposed); end != nil {
 		id.expires = schema.Micros(*end)
 	}
 	return id, nil

@@ -76,15 +76,15 @@ func (l *Limits) arguments() ([]any, error) {
 
 // imposedLimits reads the limits of a holder, without their raise. It returns the zero value if the holder has no
 // limits.
-func (s *Service) imposedLimits(c store.Conn, on, holder string) (Limits, error) {
-	limits, _, err := s.imposedWithRaise(c, on, holder)
+func (s *Service) imposedLimits(c store.Conn, kind, holder string) (Limits, error) {
+	limits, _, err := s.imposedWithRaise(c, kind, holder)
 	return limits, err
 }
 
 // imposedWithRaise is like imposedLimits and also returns the current raise, which may be nil.
-func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Raise, error) {
+func (s *Service) imposedWithRaise(c store.Conn, kind, holder string) (Limits, *Raise, error) {
 	var cells imposedCells
-	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, on, holder).
+	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, kind, holder).
 		Scan(cells.into()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Limits{}, nil, nil
@@ -96,16 +96,16 @@ func (s *Service) imposedWithRaise(c store.Conn, on, holder string) (Limits, *Ra
 }
 
 // impose stores the limits of a holder. It removes the row if limits is empty.
-func (s *Service) impose(c store.Conn, on, holder string, limits *Limits) error {
-	if limits.none() {
-		_, err := c.Exec(`DELETE FROM gateway_limits WHERE kind = ? AND holder = ?`, on, holder)
+func (s *Service) impose(c store.Conn, kind, holder string, limits *Limits) error {
+	if limits.empty() {
+		_, err := c.Exec(`DELETE FROM gateway_limits WHERE kind = ? AND holder = ?`, kind, holder)
 		return err
 	}
 	values, err := limits.arguments()
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(storeLimits, append([]any{on, holder}, values...)...)
+	_, err = c.Exec(storeLimits, append([]any{kind, holder}, values...)...)
 	return err
 }
 
@@ -142,12 +142,12 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 // OnTeamOwn the id of a team, and OnOrganisation takes Organisation. OnTeamOwn means the limits set by the team's
 // administrators, the other kinds those set by the operator. The error has status 404 if the user or team does not
 // exist.
-func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits Limits, err error) {
+func (s *Service) ImposedLimits(ctx context.Context, kind, holder string) (limits Limits, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		limits, err = s.imposedLimits(c, on, holder)
+		limits, err = s.imposedLimits(c, kind, holder)
 		return err
 	})
 	return limits, err
@@ -155,12 +155,12 @@ func (s *Service) ImposedLimits(ctx context.Context, on, holder string) (limits 
 
 // Impose changes the limits of a holder and returns them; see ImposedLimits for kind and holder. All keys of the holder
 // share these limits. The label and the effort mode of the change are ignored.
-func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChange) (limits Limits, err error) {
+func (s *Service) Impose(ctx context.Context, kind, holder string, change KeyChange) (limits Limits, err error) {
 	if err := change.check(s.now()); err != nil {
 		return Limits{}, err
 	}
 	user := ""
-	if on == OnUser {
+	if kind == OnUser {
 		user = holder
 	}
 	allowed := change.allowedModels()
@@ -169,20 +169,20 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 		return Limits{}, err
 	}
 	err = s.changeLimits(ctx, func(c store.Conn) (err error) {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		if limits, err = s.imposedLimits(c, on, holder); err != nil {
+		if limits, err = s.imposedLimits(c, kind, holder); err != nil {
 			return err
 		}
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
 		limits.edit(change.Limits)
-		if err := s.impose(c, on, holder, &limits); err != nil {
+		if err := s.impose(c, kind, holder, &limits); err != nil {
 			return err
 		}
-		return s.audit(ctx, c, on+".limited", holder, limits)
+		return s.audit(ctx, c, kind+".limited", holder, limits)
 	})
 	return limits, err
 }
@@ -190,23 +190,23 @@ func (s *Service) Impose(ctx context.Context, on, holder string, change KeyChang
 // SetLimits replaces all limits of a holder; see ImposedLimits for kind and holder. Names of models are refused that
 // are neither in the catalog nor in the present limits.
 func (s *Service) SetLimits(
-	ctx context.Context, on, holder string, limits Limits, cat *catalog.Catalog,
+	ctx context.Context, kind, holder string, limits Limits, cat *catalog.Catalog,
 ) (Limits, error) {
-	return s.Impose(ctx, on, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
+	return s.Impose(ctx, kind, holder, KeyChange{Limits: func(l *Limits) { *l = limits }, Catalog: cat})
 }
 
 // requireHolder returns an error if the user or team does not exist.
-func (s *Service) requireHolder(c store.Conn, on, holder string) error {
+func (s *Service) requireHolder(c store.Conn, kind, holder string) error {
 	switch {
-	case on == OnUser:
+	case kind == OnUser:
 		return s.requireUser(c, holder)
-	case on == OnTeam, on == OnTeamOwn:
+	case kind == OnTeam, kind == OnTeamOwn:
 		_, err := s.teamByID(c, holder)
 		return err
-	case on == OnOrganisation && holder == Organisation:
+	case kind == OnOrganisation && holder == Organisation:
 		return nil
 	default:
-		return fmt.Errorf("there are no limits on a %s", on)
+		return fmt.Errorf("there are no limits on a %s", kind)
 	}
 }
 
@@ -247,29 +247,29 @@ func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l
 	}
-	by := &r.Limits
-	replace(&l.RateLimitPerMinute, by.RateLimitPerMinute)
-	replace(&l.ExpiresAt, by.ExpiresAt)
-	replace(&l.TokensPerMinute, by.TokensPerMinute)
-	replace(&l.ParallelRequests, by.ParallelRequests)
+	raise := &r.Limits
+	replace(&l.RateLimitPerMinute, raise.RateLimitPerMinute)
+	replace(&l.ExpiresAt, raise.ExpiresAt)
+	replace(&l.TokensPerMinute, raise.TokensPerMinute)
+	replace(&l.ParallelRequests, raise.ParallelRequests)
 	for w := range spending.NumberOfWindows {
-		tokens, usd := l.Budgets.of(w)
-		byTokens, byUSD := by.Budgets.of(w)
+		tokens, usd := l.Budgets.limitsFor(w)
+		byTokens, byUSD := raise.Budgets.limitsFor(w)
 		replace(tokens, *byTokens)
 		replace(usd, *byUSD)
 	}
-	if len(by.AllowedModels) > 0 {
-		l.AllowedModels = by.AllowedModels
+	if len(raise.AllowedModels) > 0 {
+		l.AllowedModels = raise.AllowedModels
 	}
-	if by.AllowedTools != nil {
-		l.AllowedTools = by.AllowedTools
+	if raise.AllowedTools != nil {
+		l.AllowedTools = raise.AllowedTools
 	}
 	return l
 }
 
-func replace[T any](limit **T, by *T) {
-	if by != nil {
-		*limit = by
+func replace[T any](limit **T, raised *T) {
+	if raised != nil {
+		*limit = raised
 	}
 }
 
@@ -298,9 +298,9 @@ func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err err
 }
 
 // imposedOn returns the limits of a holder, changed by their raise, in the form in which an Identity holds them.
-func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
-	i := Imposed{On: on, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
-	if on == OnTeamOwn {
+func imposedOn(kind, holder string, limits Limits, raise *Raise) Imposed {
+	i := Imposed{On: kind, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
+	if kind == OnTeamOwn {
 		i.On, i.By = OnTeam, ByTeam
 	}
 	if raise != nil {
@@ -311,12 +311,12 @@ func imposedOn(on, holder string, limits Limits, raise *Raise) Imposed {
 
 // RaiseOf returns the current raise of a holder's limits; see ImposedLimits for kind and holder. The result is nil if
 // no raise was set or it has ended.
-func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise, err error) {
+func (s *Service) RaiseOf(ctx context.Context, kind, holder string) (raise *Raise, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		_, raise, err = s.imposedWithRaise(c, on, holder)
+		_, raise, err = s.imposedWithRaise(c, kind, holder)
 		return err
 	})
 	return raise, err
@@ -325,7 +325,7 @@ func (s *Service) RaiseOf(ctx context.Context, on, holder string) (raise *Raise,
 // SetRaise raises the limits of a holder for a time; see ImposedLimits for kind and holder. A nil raise ends the
 // present one. The error has status 400 if the raise sets no limit or does not end within maxRaise, and 409 if the
 // holder has no limits.
-func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise, cat *catalog.Catalog) error {
+func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Raise, cat *catalog.Catalog) error {
 	var text, until any
 	var allowed, unknown []string
 	if raise != nil {
@@ -336,7 +336,7 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 		raise.Limits.tidy()
 		raise.Until = raise.Until.UTC().Truncate(time.Microsecond)
 		switch {
-		case raise.Limits.none():
+		case raise.Limits.empty():
 			return invalid("limits", "limits must have at least one limit: what they should be until then")
 		case !raise.Until.After(now) || raise.Until.After(now.Add(maxRaise)):
 			return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
@@ -353,26 +353,26 @@ func (s *Service) SetRaise(ctx context.Context, on, holder string, raise *Raise,
 		text, until = string(stored), schema.Micros(raise.Until)
 	}
 	return s.changeLimits(ctx, func(c store.Conn) error {
-		if err := s.requireHolder(c, on, holder); err != nil {
+		if err := s.requireHolder(c, kind, holder); err != nil {
 			return err
 		}
-		limits, _, err := s.imposedWithRaise(c, on, holder)
+		limits, _, err := s.imposedWithRaise(c, kind, holder)
 		if err != nil {
 			return err
 		}
-		if raise != nil && limits.none() {
+		if raise != nil && limits.empty() {
 			return apierror.New(http.StatusConflict, "no_limits", "there are no limits here that could be raised")
 		}
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err
 		}
 		if _, err := c.Exec(`UPDATE gateway_limits SET raised = ?, raised_until = ? WHERE kind = ? AND holder = ?`, text,
-			until, on, holder); err != nil {
+			until, kind, holder); err != nil {
 			return err
 		}
 		if raise == nil {
-			return s.audit(ctx, c, on+".raise_ended", holder, nil)
+			return s.audit(ctx, c, kind+".raise_ended", holder, nil)
 		}
-		return s.audit(ctx, c, on+".raised", holder, raise)
+		return s.audit(ctx, c, kind+".raised", holder, raise)
 	})
 }

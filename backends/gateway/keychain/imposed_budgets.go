@@ -93,7 +93,7 @@ func (s *Service) eachBudget(
 	day := spending.StartOfDay(now)
 	for w := range spending.NumberOfWindows {
 		b := ImposedBudget{On: purse.On, Holder: purse.ID, Begins: w.Begin(day), Ends: w.End(day)}
-		tokens, usd := budgets.of(w)
+		tokens, usd := budgets.limitsFor(w)
 		if *tokens != nil {
 			b.Name, b.Money, b.Amount, b.Spent = windowNames[w].tokens, false, **tokens, sums[w].Tokens
 			if err := fn(&b); err != nil {
@@ -123,10 +123,10 @@ type Concerned struct {
 const maxConcerned = 20
 
 // ConcernedBy returns the people whom the limits of a holder concern; see Imposed for kind and holder.
-func (s *Service) ConcernedBy(ctx context.Context, on, holder string) (c Concerned, err error) {
+func (s *Service) ConcernedBy(ctx context.Context, kind, holder string) (c Concerned, err error) {
 	const name = `coalesce(nullif(u.name, ''), u.id)`
 	var query string
-	switch on {
+	switch kind {
 	case OnTeam, OnTeamOwn:
 		query = `SELECT t.name, u.email FROM gateway_teams AS t
 			LEFT JOIN gateway_team_members AS m ON m.team_id = t.id AND m.role = 'admin'

@@ -81,7 +81,7 @@ func New(
 	if err != nil {
 		return nil, fmt.Errorf("making the account cache: %w", err)
 	}
-	s.deaf = db.Listen(topic, s.heard)
+	s.deaf = db.Listen(topic, s.handleNotice)
 	return s, nil
 }
 
@@ -98,8 +98,8 @@ func (s *Service) Close() {
 // CheckUserID returns an error unless id can be the id of a user: 1 to 200 characters without control characters.
 func CheckUserID(id string) error { return checkText("user_id", id, 1, 200) }
 
-func notFound(what, id string) error {
-	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", what, id)
+func notFound(kind, id string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
 
 // tooMany returns the error with status 409 for reaching a maximum number.

@@ -157,13 +157,13 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 	if l.ExpiresAt != nil && !now.Before(*l.ExpiresAt) {
 		return &KeyRefusal{Reason: KeyExpired}, nil
 	}
-	if !l.Budgets.none() {
+	if !l.Budgets.empty() {
 		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
 		if err != nil {
 			return nil, err
 		}
 		if spent != nil {
-			return &KeyRefusal{Reason: KeySpent, Until: spent.anew}, nil
+			return &KeyRefusal{Reason: KeySpent, Until: spent.renewed}, nil
 		}
 	}
 	if l.RateLimitPerMinute == nil {

@@ -64,14 +64,14 @@ func checkEffortMode(mode EffortMode) error {
 	}
 }
 
-func checkExpiry(at *time.Time, now time.Time) error {
-	if at == nil {
+func checkExpiry(end *time.Time, now time.Time) error {
+	if end == nil {
 		return nil
 	}
-	if !at.After(now) {
+	if !end.After(now) {
 		return invalid("expires_at", "expires_at must be in the future; revoke the key to end it now")
 	}
-	if at.UTC().Year() > 9999 {
+	if end.UTC().Year() > 9999 {
 		return invalid("expires_at", "expires_at must be before the year 10000; leave it out for never")
 	}
 	return nil
@@ -121,9 +121,9 @@ func (s *Service) unknownModels(
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	own, err := s.selectModels(ctx, userID)
+	models, err := s.selectModels(ctx, userID)
 	return slices.DeleteFunc(unknown, func(p string) bool {
-		return slices.ContainsFunc(own, func(m modelRow) bool { return m.Entry == p })
+		return slices.ContainsFunc(models, func(m modelRow) bool { return m.Entry == p })
 	}), err
 }
 
@@ -151,7 +151,7 @@ func (k *GatewayKey) options() KeyOptions {
 }
 
 // end returns when the key ends, by the user's limits or by imposed ones. Nil means never.
-func (k *GatewayKey) end() *time.Time { return ends(&k.Limits, k.Imposed) }
+func (k *GatewayKey) end() *time.Time { return earliestEnd(&k.Limits, k.Imposed) }
 
 // judge sets k.Status for the time now.
 func (k *GatewayKey) judge(now time.Time) {
@@ -227,7 +227,7 @@ func (k *GatewayKey) Identity() *Identity {
 
 // errPrimaryExpired returns the error for replacing an expired primary key. A replacement would have the same end.
 func errPrimaryExpired(old *GatewayKey) error {
-	if end := ends(new(Limits), old.Imposed); end != nil && end.Equal(*old.end()) {
+	if end := earliestEnd(new(Limits), old.Imposed); end != nil && end.Equal(*old.end()) {
 		return errEnded(*end)
 	}
 	return apierror.New(http.StatusConflict, "expired",

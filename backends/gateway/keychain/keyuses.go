@@ -44,7 +44,7 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 // write and one row update per minute.
 type usedKeys struct {
 	mu   sync.RWMutex
-	at   map[string]int64 // Unix minute by key id
+	minutes   map[string]int64 // Unix minute by key id
 	news map[string]int64 // the part of at that was not taken yet
 }
 
@@ -52,21 +52,21 @@ type usedKeys struct {
 func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	minute := now.Unix() / 60
 	u.mu.RLock()
-	known := u.at[keyID] >= minute
+	known := u.minutes[keyID] >= minute
 	u.mu.RUnlock()
 	if known {
 		return false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	first = u.at[keyID] < minute
-	if u.at == nil {
-		u.at = make(map[string]int64)
+	first = u.minutes[keyID] < minute
+	if u.minutes == nil {
+		u.minutes = make(map[string]int64)
 	}
 	if u.news == nil {
 		u.news = make(map[string]int64)
 	}
-	u.at[keyID], u.news[keyID] = minute, minute
+	u.minutes[keyID], u.news[keyID] = minute, minute
 	return first
 }
 
@@ -77,7 +77,7 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 	defer u.mu.Unlock()
 	news := u.news
 	u.news = nil
-	maps.DeleteFunc(u.at, func(_ string, at int64) bool { return at < minute })
+	maps.DeleteFunc(u.minutes, func(_ string, usedAt int64) bool { return usedAt < minute })
 	return news
 }
 

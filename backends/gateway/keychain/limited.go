@@ -74,7 +74,7 @@ func (s *Service) Limited(ctx context.Context, on, after string, limit int) ([]L
 
 // limitedOf reads the holders of one kind with ids greater than after, without their budgets. Users that stand for
 // teams are left out.
-func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([]Limited, error) {
+func (s *Service) limitedOf(ctx context.Context, kind, after string, limit int) ([]Limited, error) {
 	now := s.now()
 	return read(ctx, s, func(row store.Row) (l Limited, err error) {
 		var cells imposedCells
@@ -83,7 +83,7 @@ func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([
 			return l, err
 		}
 		limits, raise, err := cells.read(now)
-		l.On, l.Name, l.UserID, l.User, l.Limits = on, name.String, id.String, user.String, limits.raisedBy(raise)
+		l.On, l.Name, l.UserID, l.User, l.Limits = kind, name.String, id.String, user.String, limits.raisedBy(raise)
 		if raise != nil {
 			l.RaisedUntil = &raise.Until
 		}
@@ -95,17 +95,17 @@ func (s *Service) limitedOf(ctx context.Context, on, after string, limit int) ([
 		LEFT JOIN gateway_users AS u ON u.id = CASE l.kind WHEN 'user' THEN l.holder WHEN 'key' THEN k.user_id END
 		WHERE l.kind = ? AND l.holder > ? AND NOT (l.kind = 'user' AND coalesce(u.is_service, 0) = 1)
 		AND (l.kind <> 'key' OR EXISTS (SELECT 1 FROM gateway_keys AS d WHERE d.limited_by = l.holder AND d.revoked_at IS NULL))
-		ORDER BY l.holder LIMIT ?`, on, after, limit)
+		ORDER BY l.holder LIMIT ?`, kind, after, limit)
 }
 
 // budgetsOf returns the budgets of a holder with the amounts spent from each budget.
 func (s *Service) budgetsOf(ctx context.Context, l *Limited) ([]BudgetLeft, error) {
-	if l.Limits.Budgets.none() {
+	if l.Limits.Budgets.empty() {
 		return []BudgetLeft{}, nil
 	}
 	b := budget{spending.Purse{On: l.On, ID: l.Holder}, &l.Limits.Budgets, ByOperator}
 	if b.On == OnTeamOwn {
-		b.On, b.by = OnTeam, ByTeam
+		b.On, b.author = OnTeam, ByTeam
 	}
 	now := s.now()
 	sums, err := s.spent.Stored(ctx, b.Purse, b.total(), now)

@@ -27,9 +27,9 @@ type Limits struct {
 }
 
 // none reports whether the limits are empty.
-func (l *Limits) none() bool {
+func (l *Limits) empty() bool {
 	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil &&
-		l.Budgets.none() && l.Rates == Rates{}
+		l.Budgets.empty() && l.Rates == Rates{}
 }
 
 // allow reports whether a candidate is among the allowed models. The name of a tier does not allow custom models.
@@ -73,8 +73,8 @@ func (l *Limits) tidy() {
 		l.AllowedTools = nil
 	}
 	if l.ExpiresAt != nil {
-		at := l.ExpiresAt.UTC().Truncate(time.Microsecond)
-		l.ExpiresAt = &at
+		end := l.ExpiresAt.UTC().Truncate(time.Microsecond)
+		l.ExpiresAt = &end
 	}
 }
 
@@ -169,19 +169,19 @@ func tightest(a, b *int64) *int64 {
 }
 
 // imposed returns the operator's limits of the given kind, or nil if the list has no such limits.
-func imposed(list []Imposed, on string) *Imposed {
-	if at := slices.IndexFunc(list, func(i Imposed) bool { return i.On == on && i.By == ByOperator }); at >= 0 {
-		return &list[at]
+func operatorLimits(list []Imposed, kind string) *Imposed {
+	if index := slices.IndexFunc(list, func(i Imposed) bool { return i.On == kind && i.By == ByOperator }); index >= 0 {
+		return &list[index]
 	}
 	return nil
 }
 
 // ends returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
-func ends(own *Limits, list []Imposed) *time.Time {
+func earliestEnd(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {
-		if at := list[i].ExpiresAt; at != nil && (end == nil || at.Before(*end)) {
-			end = at
+		if expires := list[i].ExpiresAt; expires != nil && (end == nil || expires.Before(*end)) {
+			end = expires
 		}
 	}
 	return end
@@ -198,9 +198,9 @@ func (id *Identity) RateLimit() *int64 {
 
 // ImposedRate returns the id of the holder of a kind such as OnTeam, and the lowest limit of requests per minute
 // imposed on the holder. A nil limit means unlimited.
-func (id *Identity) ImposedRate(on string) (holder string, limit *int64) {
+func (id *Identity) ImposedRate(kind string) (holder string, limit *int64) {
 	for i := range id.Imposed {
-		if l := &id.Imposed[i]; l.On == on {
+		if l := &id.Imposed[i]; l.On == kind {
 			holder, limit = l.Holder, tightest(limit, l.RateLimitPerMinute)
 		}
 	}
@@ -259,7 +259,7 @@ var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
 }
 
 // of returns pointers to the limits of a window.
-func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
+func (b *Budgets) limitsFor(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
 	switch w {
 	case spending.InDay:
 		return &b.TokensPerDay, &b.USDPerDay
@@ -273,7 +273,7 @@ func (b *Budgets) of(w spending.Window) (tokens **int64, usd **spending.MicroUSD
 }
 
 // none reports whether no budget is set.
-func (b *Budgets) none() bool { return *b == Budgets{} }
+func (b *Budgets) empty() bool { return *b == Budgets{} }
 
 // total reports whether a total budget is set.
 func (b *Budgets) total() bool { return b.TokensTotal != nil || b.USDTotal != nil }
@@ -283,7 +283,7 @@ const maxBudgetTokens = 1_000_000_000_000_000
 
 func (b *Budgets) check() error {
 	for w := range spending.NumberOfWindows {
-		tokens, usd := b.of(w)
+		tokens, usd := b.limitsFor(w)
 		if n := *tokens; n != nil && (*n < 1 || *n > maxBudgetTokens) {
 			name := "budgets." + windowNames[w].tokens
 			return invalid(name, "%s must be from 1 to %d; leave it out for no limit", name, int64(maxBudgetTokens))

@@ -179,8 +179,8 @@ func (s *Service) ChangeModel(
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
-		if at < 0 {
+		index := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
+		if index < 0 {
 			if !onOffer(cat, name) {
 				return notFound("model entry", name)
 			}
@@ -188,8 +188,8 @@ func (s *Service) ChangeModel(
 			row.apply(change)
 			return s.insertModel(c, userID, &row)
 		}
-		rows[at].apply(change)
-		return s.updateModel(c, &rows[at])
+		rows[index].apply(change)
+		return s.updateModel(c, &rows[index])
 	})
 	if err != nil {
 		return nil, err

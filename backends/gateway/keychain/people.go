@@ -100,14 +100,14 @@ func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) 
 
 // Users returns at most limit people, ordered by id, with ids greater than after. If search is not empty, only people
 // are returned whose id, address or name contains it.
-func (s *Service) Users(ctx context.Context, words, after string, limit int) ([]User, error) {
-	if !schema.StorableID(after) || !schema.StorableID(words) {
+func (s *Service) Users(ctx context.Context, search, after string, limit int) ([]User, error) {
+	if !schema.StorableID(after) || !schema.StorableID(search) {
 		return nil, nil
 	}
-	pattern := likeAnywhere(words)
+	pattern := likeAnywhere(search)
 	return read(ctx, s, scanUser,
 		selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
-		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, words, pattern, pattern, pattern, limit)
+		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, search, pattern, pattern, pattern, limit)
 }
 
 // updateProfile stores the data that an identity provider states about a user. Fields that are empty in p stay

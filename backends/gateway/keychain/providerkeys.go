@@ -181,7 +181,7 @@ type providerKeyRow struct {
 
 // limits returns the limits of the key, or nil if it has no limits.
 func (r *providerKeyRow) limits() *Limits {
-	if r.bounds.none() {
+	if r.bounds.empty() {
 		return nil
 	}
 	return &r.bounds
@@ -315,7 +315,7 @@ func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key
 
 // cheapest returns the first model in a provider's lowest tier. Retired models and embedding models are left out. The
 // result is nil if no model is left.
-func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
+func cheapest(cat *catalog.Catalog, provider string) (cheapestModel *catalog.Model) {
 	rank := func(m *catalog.Model) catalog.Tier {
 		lowest := catalog.High + 1
 		for _, t := range m.Tiers {
@@ -324,9 +324,9 @@ func cheapest(cat *catalog.Catalog, provider string) (best *catalog.Model) {
 		return lowest
 	}
 	for _, m := range cat.Models(provider) {
-		if !m.Retired && !m.Embeddings && (best == nil || rank(m) < rank(best)) {
-			best = m
+		if !m.Retired && !m.Embeddings && (cheapestModel == nil || rank(m) < rank(cheapestModel)) {
+			cheapestModel = m
 		}
 	}
-	return best
+	return cheapestModel
 }

@@ -167,8 +167,8 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
 				r.named[id] = append(r.named[id], c)
-				if at := strings.LastIndexByte(id, '/'); at >= 0 { // the model's name without its maker's
-					r.named[id[at+1:]] = append(r.named[id[at+1:]], c)
+				if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // the model's name without its maker's
+					r.named[id[slash+1:]] = append(r.named[id[slash+1:]], c)
 				}
 			}
 			c.Tier = e.Tier
@@ -180,9 +180,9 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 		}
 		inTier := c
 		if c.Tier != e.Tier {
-			other := *c
-			other.Tier = e.Tier
-			inTier = &other
+			copied := *c
+			copied.Tier = e.Tier
+			inTier = &copied
 		}
 		inTier.Place = place
 		r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
@@ -276,8 +276,8 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 
 // rank returns the index of a provider among the preferred providers. All other providers get the same, higher number.
 func (a *Account) rank(provider string) int {
-	if at := slices.Index(a.preferences.PreferredProviders, provider); at >= 0 {
-		return at
+	if index := slices.Index(a.preferences.PreferredProviders, provider); index >= 0 {
+		return index
 	}
 	return len(a.preferences.PreferredProviders)
 }

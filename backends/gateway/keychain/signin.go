@@ -54,7 +54,7 @@ type Arrival struct {
 	// add themselves.
 	Operator bool
 
-	at time.Time // of the sign-in
+	now time.Time // of the sign-in
 }
 
 // SignIn is like InitUser, for a person who signs in and whom nobody has added. A new user is let in if they bring an
@@ -64,9 +64,9 @@ type Arrival struct {
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.
 func (s *Service) SignIn(
-	ctx context.Context, who Arrival, policy NewUsers,
+	ctx context.Context, arrival Arrival, policy NewUsers,
 ) (user User, key *NewKey, created bool, err error) {
-	return s.letIn(ctx, &who, &policy)
+	return s.letIn(ctx, &arrival, &policy)
 }
 
 // InitUser creates the user with the id if they do not exist, and a primary gateway key for a user who never had a key.
@@ -78,15 +78,15 @@ func (s *Service) InitUser(ctx context.Context, id string) (user User, key *NewK
 // letIn implements SignIn in one transaction. created is true, and key is set, when the user is let in for the first
 // time. For a user who had to wait that is the first sign-in after the approval.
 func (s *Service) letIn(
-	ctx context.Context, who *Arrival, policy *NewUsers,
+	ctx context.Context, arrival *Arrival, policy *NewUsers,
 ) (user User, key *NewKey, created bool, err error) {
-	if err := CheckUserID(who.ID); err != nil {
+	if err := CheckUserID(arrival.ID); err != nil {
 		return User{}, nil, false, err
 	}
 	var changed bool
-	who.at = s.now().UTC().Truncate(time.Microsecond)
+	arrival.now = s.now().UTC().Truncate(time.Microsecond)
 	err = s.db.Write(ctx, func(c store.Conn) (err error) {
-		if user, changed, err = s.arrive(ctx, c, who, policy); err != nil {
+		if user, changed, err = s.arrive(ctx, c, arrival, policy); err != nil {
 			return err
 		}
 		if changed {
@@ -95,7 +95,7 @@ func (s *Service) letIn(
 			}
 		}
 		if user.WaitingSince == nil {
-			key, err = s.firstKey(c, user.ID, who.at)
+			key, err = s.firstKey(c, user.ID, arrival.now)
 		}
 		return err
 	})
@@ -114,18 +114,18 @@ func (s *Service) letIn(
 // arrive creates or updates the row and the memberships of a person who signs in. changed reports whether cached
 // identities and accounts may be stale.
 func (s *Service) arrive(
-	ctx context.Context, c store.Conn, who *Arrival, policy *NewUsers,
+	ctx context.Context, c store.Conn, arrival *Arrival, policy *NewUsers,
 ) (user User, changed bool, err error) {
-	rules, err := s.teamsByRule(c, who)
+	rules, err := s.teamsByRule(c, arrival)
 	if err != nil {
 		return User{}, false, err
 	}
-	invitation, err := s.acceptInvitation(ctx, c, who)
+	invitation, err := s.acceptInvitation(ctx, c, arrival)
 	if err != nil {
 		return User{}, false, err
 	}
-	welcome := len(rules) > 0 || invitation != nil || who.Operator
-	user, isNew, err := s.ensureUser(c, who, policy, welcome)
+	welcome := len(rules) > 0 || invitation != nil || arrival.Operator
+	user, isNew, err := s.ensureUser(c, arrival, policy, welcome)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -134,10 +134,10 @@ func (s *Service) arrive(
 			return User{}, false, err
 		}
 	}
-	if err := s.updateProfile(c, &user, who.Profile); err != nil {
+	if err := s.updateProfile(c, &user, arrival.Profile); err != nil {
 		return User{}, false, err
 	}
-	moved, err := s.followRules(ctx, c, user.ID, rules, who.Complete)
+	moved, err := s.followRules(ctx, c, user.ID, rules, arrival.Complete)
 	if err != nil {
 		return User{}, false, err
 	}
@@ -160,9 +160,9 @@ func (s *Service) arrive(
 // ensureUser reads the user. A user who does not exist is created, if welcome is set or the policy allows it. welcome
 // reports that the person is an operator or is let in by a rule or an invitation.
 func (s *Service) ensureUser(
-	c store.Conn, who *Arrival, policy *NewUsers, welcome bool,
+	c store.Conn, arrival *Arrival, policy *NewUsers, welcome bool,
 ) (user User, isNew bool, err error) {
-	id := who.ID
+	id := arrival.ID
 	user, err = s.userByID(c, id)
 	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
 		if err == nil {
@@ -177,7 +177,7 @@ func (s *Service) ensureUser(
 		return User{}, false, apierror.New(http.StatusForbidden, "new_users_refused",
 			"this gateway lets nobody in on their own: ask its operator to add the user %q", id)
 	}
-	user = User{ID: id, CreatedAt: who.at}
+	user = User{ID: id, CreatedAt: arrival.now}
 	if policy.Approve && !welcome {
 		user.WaitingSince = &user.CreatedAt
 	}
@@ -190,31 +190,31 @@ func (s *Service) ensureUser(
 		return user, false, err
 	}
 	// Limits may have been imposed on this id before.
-	there, err := s.imposedLimits(c, OnUser, id)
-	if err == nil && there.none() {
+	existing, err := s.imposedLimits(c, OnUser, id)
+	if err == nil && existing.empty() {
 		err = s.impose(c, OnUser, id, &policy.Limits)
 	}
 	return user, true, err
 }
 
 // firstKey creates the primary key of a user who never had a key. It returns nil for all other users.
-func (s *Service) firstKey(c store.Conn, userID string, at time.Time) (*NewKey, error) {
-	var there bool
-	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&there); err != nil ||
-		there {
+func (s *Service) firstKey(c store.Conn, userID string, now time.Time) (*NewKey, error) {
+	var hasKey bool
+	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&hasKey); err != nil ||
+		hasKey {
 		return nil, err
 	}
 	row, plain := s.newKey(userID, true, primaryOptions)
-	row.CreatedAt = at
+	row.CreatedAt = now
 	var err error
 	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
 		return nil, err
 	}
-	made, err := s.storeKey(c, &row, hashKey(plain))
+	created, err := s.storeKey(c, &row, hashKey(plain))
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }
 
 func errWaiting(userID string) error {
@@ -227,16 +227,16 @@ const maxGroups = 500
 
 // teamsByRule returns the ids of the teams to which rules add a person. Teams named by the operator's rules are created
 // if they do not exist.
-func (s *Service) teamsByRule(c store.Conn, who *Arrival) (ids []string, err error) {
-	for _, name := range who.Teams {
+func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err error) {
+	for _, name := range arrival.Teams {
 		id, err := s.ensureTeam(c, name)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	names := make([]any, 0, min(len(who.Groups), maxGroups))
-	for _, name := range who.Groups[:min(len(who.Groups), maxGroups)] {
+	names := make([]any, 0, min(len(arrival.Groups), maxGroups))
+	for _, name := range arrival.Groups[:min(len(arrival.Groups), maxGroups)] {
 		if schema.StorableID(name) {
 			names = append(names, name)
 		}
@@ -265,9 +265,9 @@ func (s *Service) followRules(
 		return false, err
 	}
 	ctx = ActedBy(ctx, SignInRule)
-	wanted := make(map[string]bool)
+	byRules := make(map[string]bool)
 	for _, id := range ids {
-		wanted[id] = true
+		byRules[id] = true
 		if _, ok := memberships[id]; ok {
 			continue
 		}
@@ -284,7 +284,7 @@ func (s *Service) followRules(
 		}
 	}
 	for id, byRule := range memberships {
-		if !complete || !byRule || wanted[id] {
+		if !complete || !byRule || byRules[id] {
 			continue
 		}
 		changed = true

@@ -16,16 +16,16 @@ import (
 type budget struct {
 	spending.Purse
 	*Budgets
-	by string // as Imposed.By; empty for those of the key
+	author string // as Imposed.By; empty for those of the key
 }
 
 // budgets appends the budgets that apply to the key to list.
 func (id *Identity) budgets(list []budget) []budget {
-	if !id.Budgets.none() {
+	if !id.Budgets.empty() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
 	}
 	for i := range id.Imposed {
-		if l := &id.Imposed[i]; !l.Budgets.none() {
+		if l := &id.Imposed[i]; !l.Budgets.empty() {
 			list = append(list, budget{l.purse(), &l.Budgets, l.By})
 		}
 	}
@@ -65,12 +65,12 @@ func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudg
 // spent returns the spent budget with the longest window, or nil if no budget is spent.
 func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 	for w := range spending.NumberOfWindows { // the longest window first
-		tokens, usd := b.of(w)
+		tokens, usd := b.limitsFor(w)
 		switch name := &windowNames[w]; {
 		case *tokens != nil && sums[w].Tokens >= **tokens:
-			return &spentBudget{b.On, b.by, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
+			return &spentBudget{b.On, b.author, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
 		case *usd != nil && sums[w].Micros >= int64(**usd):
-			return &spentBudget{b.On, b.by, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
+			return &spentBudget{b.On, b.author, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
 		}
 	}
 	return nil
@@ -78,32 +78,32 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 
 // spentBudget describes a budget that is used up.
 type spentBudget struct {
-	on, by, name, amount string
-	anew                 time.Time // when it begins anew; zero means never
+	kind, author, name, amount string
+	renewed                 time.Time // when it begins anew; zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.
 func (b *spentBudget) lastsLonger(other *spentBudget) bool {
-	return !other.anew.IsZero() && (b.anew.IsZero() || b.anew.After(other.anew))
+	return !other.renewed.IsZero() && (b.renewed.IsZero() || b.renewed.After(other.renewed))
 }
 
 // refusal returns the error that states whose budget is spent, its size and when it is renewed.
 func (b *spentBudget) refusal(now time.Time) error {
-	whose := subjects[b.on] + " has spent the budget %s that the operator has set, %s"
+	format := subjects[b.kind] + " has spent the budget %s that the operator has set, %s"
 	ends := "; ask the operator for more"
 	switch {
-	case b.on == spending.OwnKey:
-		whose = subjects[b.on] + " has spent its budget %s, %s"
-	case b.by == ByTeam:
-		whose = subjects[b.on] + " has spent the budget %s that its administrators have set, %s"
+	case b.kind == spending.OwnKey:
+		format = subjects[b.kind] + " has spent its budget %s, %s"
+	case b.author == ByTeam:
+		format = subjects[b.kind] + " has spent the budget %s that its administrators have set, %s"
 		ends = "; ask one of them for more"
 	}
-	if !b.anew.IsZero() {
-		ends = "; it begins anew at " + b.anew.Format(time.RFC3339)
+	if !b.renewed.IsZero() {
+		ends = "; it begins anew at " + b.renewed.Format(time.RFC3339)
 	}
-	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", whose+"%s", b.name, b.amount, ends)
-	if !b.anew.IsZero() {
-		refusal.RetryAfter = b.anew.Sub(now)
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", format+"%s", b.name, b.amount, ends)
+	if !b.renewed.IsZero() {
+		refusal.RetryAfter = b.renewed.Sub(now)
 	}
 	refusal.NoRetry = true // an SDK would not wait that long
 	return refusal
@@ -151,12 +151,12 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	}
 	type limited struct {
 		spending.Purse
-		by string
+		author string
 	}
 	list, seen := []BudgetLeft{}, make(map[limited]bool)
 	for _, id := range identities {
 		for _, b := range id.budgets(nil) {
-			set := limited{b.Purse, b.by}
+			set := limited{b.Purse, b.author}
 			if seen[set] || len(seen) == maxBudgetsLeft {
 				continue
 			}
@@ -175,11 +175,11 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 // left lists the budgets with the amounts spent, those of the shortest window first. label is for BudgetLeft.Label.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
-		left := BudgetLeft{On: b.On, ID: b.ID, By: b.by, Label: label}
+		left := BudgetLeft{On: b.On, ID: b.ID, By: b.author, Label: label}
 		if end := w.End(day); !end.IsZero() {
 			left.BeginsAnew = &end
 		}
-		tokens, usd := b.of(w)
+		tokens, usd := b.limitsFor(w)
 		if *usd != nil {
 			left.Name, left.Limit, left.Spent = windowNames[w].usd, json.Number((*usd).String()),
 				json.Number(spending.MicroUSD(sums[w].Micros).String())

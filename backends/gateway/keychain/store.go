@@ -48,8 +48,8 @@ func (s *Service) requireUser(c store.Conn, id string) error {
 	if !schema.StorableID(id) {
 		return notFound("user", id)
 	}
-	var one int
-	err := c.Row(`SELECT 1 FROM gateway_users WHERE id = ?`, id).Scan(&one)
+	var found int
+	err := c.Row(`SELECT 1 FROM gateway_users WHERE id = ?`, id).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return notFound("user", id)
 	}
@@ -94,11 +94,11 @@ func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	return err
 }
 
-func momentColumn(at *time.Time) any {
-	if at == nil {
+func momentColumn(t *time.Time) any {
+	if t == nil {
 		return nil
 	}
-	return schema.Micros(*at)
+	return schema.Micros(*t)
 }
 
 func namesColumn(names []string) (any, error) {
@@ -111,14 +111,14 @@ func namesColumn(names []string) (any, error) {
 
 func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
 	var revoked, used sql.NullInt64
-	var limitedBy, own, team sql.NullString
+	var limitedBy, keyTeam, team sql.NullString
 	var created int64
 	var limits limitCells
 	var holders [len(limitHolders)]sql.NullString
 	var imposed [len(limitHolders)]imposedCells
 	cells := []any{
 		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used,
-		&limitedBy, &own, &team,
+		&limitedBy, &keyTeam, &team,
 	}
 	cells = append(cells, limits.into()...)
 	for i := range limitHolders {
@@ -128,12 +128,12 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		return k, err
 	}
 	k.CreatedAt, k.LastUsedAt, k.limitedBy = schema.Moment(created), schema.Optional(used), limitedBy.String
-	k.team, k.TeamID = own.String, team.String
+	k.team, k.TeamID = keyTeam.String, team.String
 	k.Revoked, k.Imposed = revoked.Valid, []Imposed{}
 	if k.Limits, err = limits.read(); err != nil {
 		return k, err
 	}
-	for i, on := range limitHolders {
+	for i, kind := range limitHolders {
 		if !holders[i].Valid {
 			continue
 		}
@@ -141,7 +141,7 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		if err != nil {
 			return k, err
 		}
-		k.Imposed = append(k.Imposed, imposedOn(on, holders[i].String, limits, raise))
+		k.Imposed = append(k.Imposed, imposedOn(kind, holders[i].String, limits, raise))
 	}
 	k.judge(s.now())
 	return k, nil
@@ -348,9 +348,9 @@ var Sealed = sealed.Columns{
 
 // columnOf describes the column named sealed of a table. Its associated data is the name of the table, a slash and the
 // row's id.
-func columnOf(table, where string, batch int) sealed.Column {
+func columnOf(table, condition string, batch int) sealed.Column {
 	return sealed.Column{
-		Table: table, ID: "id", Text: "sealed", Where: where, Batch: batch,
+		Table: table, ID: "id", Text: "sealed", Where: condition, Batch: batch,
 		Place: func(row string) string { return table + "/" + row },
 	}
 }

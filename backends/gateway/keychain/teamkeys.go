@@ -42,7 +42,7 @@ func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyO
 // new key has the options, the imposed limits and the spending of the old key. The error has status 404 if the team has
 // no such key, and 409 if the key is revoked or has expired.
 func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (*NewKey, error) {
-	var made *GatewayKey
+	var created *GatewayKey
 	var plain string
 	err := s.changeKey(ctx, func(c store.Conn) (string, error) {
 		old, oldHash, err := s.lockKey(c, teamID, keyID)
@@ -58,13 +58,13 @@ func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (
 		var row GatewayKey
 		row, plain = s.newKey(teamID, false, old.options())
 		row.limitedBy, row.team = old.limitedBy, old.team
-		if made, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+		if created, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
 			return "", err
 		}
-		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", made)
+		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", created)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *made, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: plain}, nil
 }

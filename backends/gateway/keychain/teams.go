@@ -53,8 +53,8 @@ func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
 	}
 	t := Team{ID: "team_" + random(20), Name: name, CreatedAt: s.now().UTC().Truncate(time.Microsecond)}
 	err := s.write(ctx, func(c store.Conn) error {
-		made, err := s.insertTeam(c, &t)
-		if err == nil && !made {
+		created, err := s.insertTeam(c, &t)
+		if err == nil && !created {
 			err = errTeamExists(name)
 		}
 		if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
 	return t, err
 }
 
-func (s *Service) insertTeam(c store.Conn, t *Team) (made bool, err error) {
+func (s *Service) insertTeam(c store.Conn, t *Team) (created bool, err error) {
 	n, err := c.Exec(`INSERT INTO gateway_teams (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING`,
 		t.ID, t.Name, schema.Micros(t.CreatedAt))
 	return n == 1, err
@@ -142,8 +142,8 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		for _, on := range [...]string{OnTeam, OnTeamOwn} {
-			if err := s.impose(c, on, id, new(Limits)); err != nil {
+		for _, kind := range [...]string{OnTeam, OnTeamOwn} {
+			if err := s.impose(c, kind, id, new(Limits)); err != nil {
 				return err
 			}
 		}
@@ -362,8 +362,8 @@ func (s *Service) requireMember(c store.Conn, teamID, userID string) error {
 	if !schema.StorableID(teamID) {
 		return notFound("team", teamID)
 	}
-	var one int
-	err := c.Row(`SELECT 1 FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&one)
+	var found int
+	err := c.Row(`SELECT 1 FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return apierror.New(http.StatusNotFound, "not_found", "the user %.200q is in no team %.200q", userID, teamID)
 	}

@@ -53,8 +53,8 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, func(c store.Conn) error {
-		made, err := s.insertUser(c, &User{ID: id, CreatedAt: s.now()})
-		if err == nil && !made {
+		created, err := s.insertUser(c, &User{ID: id, CreatedAt: s.now()})
+		if err == nil && !created {
 			err = apierror.New(409, "already_exists", "there is a user %.200q already", id)
 		}
 		if err != nil {
@@ -72,7 +72,7 @@ type Holder struct {
 
 // LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits. They are ordered by
 // id, with ids greater than after. Users that stand for teams are left out.
-func (s *Service) LimitedHolders(ctx context.Context, on, after string, limit int) ([]Holder, error) {
+func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit int) ([]Holder, error) {
 	if !schema.StorableID(after) {
 		return nil, nil
 	}
@@ -84,7 +84,7 @@ func (s *Service) LimitedHolders(ctx context.Context, on, after string, limit in
 		h.Limits, err = cells.read()
 		return h, err
 	}, `SELECT l.holder, `+limitColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder > ?
-		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, on, after, limit)
+		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, kind, after, limit)
 }
 
 // SuspendedUsers returns at most limit suspended people, ordered by id, with ids greater than after.

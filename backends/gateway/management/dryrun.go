@@ -62,7 +62,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	}
 	req := &cascade.Request{ID: wire.NewID("req_"), User: user}
 	ctx, cat := c.R.Context(), s.Catalog()
-	if err := s.asKey(c, user, in.KeyID, req); err != nil {
+	if err := s.setIdentity(c, user, in.KeyID, req); err != nil {
 		return nil, err
 	}
 	model, err := readRequest(&in, req)
@@ -163,9 +163,9 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// asKey sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If keyID is
+// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If keyID is
 // empty the limits of the user without a key apply.
-func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) error {
+func (s *Service) setIdentity(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {
 		guest, err := s.Keychain.Keyless(c.R.Context(), user)
@@ -178,11 +178,11 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
-		if at < 0 {
+		index := slices.IndexFunc(keys, func(k keychain.GatewayKey) bool { return k.ID == keyID })
+		if index < 0 {
 			return apierror.New(http.StatusNotFound, "not_found", "there is no gateway key %q", rest.Quote(keyID)).With("key_id")
 		}
-		identity = keys[at].Identity()
+		identity = keys[index].Identity()
 	}
 	req.EffortMode, req.TeamID = identity.EffortMode, identity.TeamID
 	if identity.Restricted() {
@@ -197,8 +197,8 @@ func (s *Service) asKey(c *rest.Call, user, keyID string, req *cascade.Request) 
 // readRequest parses the request in the input, or creates a short one for the model in the input. It returns the
 // requested model.
 func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error) {
-	given := in.Request != nil
-	if !given {
+	hasRequest := in.Request != nil
+	if !hasRequest {
 		if in.Model == "" || in.Surface != "" {
 			return "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
 				"give a model, or a surface and a request").With("model")
@@ -214,7 +214,7 @@ func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
 			surfaces).With("surface")
 	}
-	if in.Model != "" && given && format.Facts().ModelPath == "" {
+	if in.Model != "" && hasRequest && format.Facts().ModelPath == "" {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value",
 			"model and request exclude each other: the request has a model of its own").With("model")
 	}

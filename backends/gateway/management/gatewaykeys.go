@@ -26,13 +26,13 @@ func (s *Service) initUser(c *rest.Call) (any, error) { return s.signIn(c, "") }
 
 // signIn signs in the user of the token. invitation is the token of an invitation, or empty.
 func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
-	who := keychain.Arrival{ID: c.User(), Invitation: invitation}
+	arrival := keychain.Arrival{ID: c.User(), Invitation: invitation}
 	if caller, ok := c.Who.(*Caller); ok {
-		who.Email, who.Name = caller.Email, caller.Name
-		who.Teams, who.Groups, who.Complete = s.Teams.of(caller)
-		who.Operator = s.Operators.has(caller)
+		arrival.Email, arrival.Name = caller.Email, caller.Name
+		arrival.Teams, arrival.Groups, arrival.Complete = s.Teams.apply(caller)
+		arrival.Operator = s.Operators.selects(caller)
 	}
-	user, key, created, err := s.Keychain.SignIn(c.R.Context(), who, s.NewUsers)
+	user, key, created, err := s.Keychain.SignIn(c.R.Context(), arrival, s.NewUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (s *Service) allKeys(c *rest.Call) (any, error) {
 			return nil, err
 		}
 		return s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
-	}, (*keychain.HeldKey).Place, same)
+	}, (*keychain.HeldKey).Place, unchanged)
 }
 
 // limitKeyOf returns a handler that replaces the limits imposed on a gateway key. holder returns the id of the user or

@@ -71,28 +71,28 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 	}
 	list, serving := []providerHealth{}, account.KeysFor(cat, account.Team())
 	for _, p := range cat.Providers() {
-		one := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
+		provider := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
 		for i := range keys {
 			if keys[i].Provider == p.Code {
-				one.Keys = append(one.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
+				provider.Keys = append(provider.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
 			}
 		}
 		for i := range serving[p.Code] {
 			if key := &serving[p.Code][i]; key.Shared() {
 				shown := keychain.ProviderKey{ID: key.PublicID(), Label: sharedLabels[key.Owner]}
-				one.Keys = append(one.Keys, s.keyHealthOf(p.Code, &shown, key, cat.Models(p.Code)))
+				provider.Keys = append(provider.Keys, s.keyHealthOf(p.Code, &shown, key, cat.Models(p.Code)))
 			}
 		}
-		if len(one.Keys) > 0 {
-			list = append(list, s.together(one, p.Code, user))
+		if len(provider.Keys) > 0 {
+			list = append(list, s.combine(provider, p.Code, user))
 		}
 	}
 	for i := range models {
 		if m := &models[i]; m.IsCustom {
-			one := providerHealth{Provider: m.Provider, Name: m.Entry}
+			server := providerHealth{Provider: m.Provider, Name: m.Entry}
 			key := keychain.ProviderKey{ID: m.ID, Label: m.Entry}
-			one.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
-			list = append(list, s.together(one, m.BaseURL, user))
+			server.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
+			list = append(list, s.combine(server, m.BaseURL, user))
 		}
 	}
 	return named("providers", list, nil)
@@ -125,11 +125,11 @@ var goodness = map[cascade.Status]int{
 	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
 }
 
-// together combines the health of a provider's keys. If the provider is cooling down, for the user or for all users,
+// combine combines the health of a provider's keys. If the provider is cooling down, for the user or for all users,
 // the status is the provider's. Otherwise it is that of the best key, since requests are sent through the best key.
-func (s *Service) together(p providerHealth, scope, user string) providerHealth {
-	own := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
-	p.condition = own
+func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
+	overall := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
+	p.condition = overall
 	chosen := &p.Keys[0]
 	for i := range p.Keys {
 		k := &p.Keys[i]
@@ -144,7 +144,7 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 			chosen = k
 		}
 	}
-	if own.Status != cascade.CoolingDown {
+	if overall.Status != cascade.CoolingDown {
 		p.Status, p.Reason, p.CooldownSeconds = chosen.Status, chosen.Reason, chosen.CooldownSeconds
 	}
 	return p
@@ -153,8 +153,8 @@ func (s *Service) together(p providerHealth, scope, user string) providerHealth 
 // conditionOf converts a state of the health table. The rest of the cooldown is relative to now.
 func conditionOf(state cascade.State, now time.Time) condition {
 	c := condition{
-		Status: state.Status, LastSuccess: when(state.LastSuccess), LastFailure: when(state.LastFailure),
-		Last429: when(state.Last429),
+		Status: state.Status, LastSuccess: optionalTime(state.LastSuccess), LastFailure: optionalTime(state.LastFailure),
+		Last429: optionalTime(state.Last429),
 	}
 	if !state.Until.IsZero() {
 		c.CooldownSeconds = seconds(state.Until.Sub(now))
@@ -168,8 +168,8 @@ func conditionOf(state cascade.State, now time.Time) condition {
 // seconds returns a duration in seconds, rounded up, or 0 if it is negative.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(max(0, d.Seconds()))) }
 
-// when returns a time for JSON, in UTC and milliseconds, or nil for the zero time.
-func when(t time.Time) *time.Time {
+// optionalTime returns a time for JSON, in UTC and milliseconds, or nil for the zero time.
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

@@ -37,13 +37,13 @@ func (s *Service) inviteUser(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	made, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{
+	invitation, token, err := s.Keychain.Invite(c.R.Context(), keychain.Invitation{
 		Email: in.Email, TeamID: in.TeamID, Role: in.Role, ExpiresAt: in.ExpiresAt,
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := newInvitation{Invitation: made, Token: token, Link: InvitationLink(origin.Of(c.R), token)}
+	answer := newInvitation{Invitation: invitation, Token: token, Link: InvitationLink(origin.Of(c.R), token)}
 	answer.Mailed = s.mailInvitation(c.R.Context(), &answer)
 	return answer, nil
 }
@@ -53,7 +53,7 @@ const mailTimeout = 10 * time.Second
 
 // mailInvitation sends the link to the person and reports whether the mail server has accepted the mail. If not, the
 // operator can pass the link on.
-func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool {
+func (s *Service) mailInvitation(ctx context.Context, invitation *newInvitation) bool {
 	if s.Mail == nil {
 		return false
 	}
@@ -65,11 +65,11 @@ func (s *Service) mailInvitation(ctx context.Context, made *newInvitation) bool 
 	}
 	defer session.Close()
 	return session.Send(ctx, &mail.Message{
-		ID: made.ID, Email: made.Email, Subject: "You are invited to the model gateway",
-		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + made.Link + "\n\n" +
-			"The link works once, until " + made.ExpiresAt.Format(time.RFC1123) +
+		ID: invitation.ID, Email: invitation.Email, Subject: "You are invited to the model gateway",
+		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + invitation.Link + "\n\n" +
+			"The link works once, until " + invitation.ExpiresAt.Format(time.RFC1123) +
 			".\nIf you did not expect it, there is nothing to do.\n",
-		About: []zap.Field{zap.String("invitation", made.ID)},
+		About: []zap.Field{zap.String("invitation", invitation.ID)},
 	}) == nil
 }
 
@@ -82,7 +82,7 @@ func InvitationLink(origin, token string) string {
 func (s *Service) invitations(c *rest.Call) (any, error) {
 	return list(c, func(after string, limit int) ([]keychain.Invitation, error) {
 		return s.Keychain.Invitations(c.R.Context(), after, limit)
-	}, func(in *keychain.Invitation) string { return in.ID }, same)
+	}, func(in *keychain.Invitation) string { return in.ID }, unchanged)
 }
 
 func (s *Service) withdraw(c *rest.Call) (any, error) {

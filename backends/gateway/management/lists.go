@@ -4,8 +4,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// orNone returns an empty list for nil, so that JSON has an array.
-func orNone[T any](list []T) []T {
+// orEmpty returns an empty list for nil, so that JSON has an array.
+func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -14,7 +14,7 @@ func orNone[T any](list []T) []T {
 
 // named returns a response whose only member is a whole list. An error is passed on.
 func named[T any](member string, list []T, err error) (any, error) {
-	return map[string][]T{member: orNone(list)}, err
+	return map[string][]T{member: orEmpty(list)}, err
 }
 
 // data returns a response with a whole list in the member data. An error is passed on.
@@ -51,8 +51,8 @@ func list[T, R any](
 	return l, nil
 }
 
-// same returns a row unchanged. It is the conversion of list for rows that need no conversion.
-func same[T any](row *T) T { return *row }
+// unchanged returns a row unchanged. It is the conversion of list for rows that need no conversion.
+func unchanged[T any](row *T) T { return *row }
 
 // newest serves a page of a list that begins with the newest entry. place returns the position of an entry. read
 // returns at most limit entries with positions below before, or the newest ones if before is 0.
@@ -72,7 +72,7 @@ func newest[T any](c *rest.Call, read func(before int64, limit int) ([]T, error)
 	answer := struct {
 		Rows []T     `json:"data"`
 		Next *string `json:"next_cursor"`
-	}{Rows: orNone(rows)}
+	}{Rows: orEmpty(rows)}
 	if len(rows) == limit {
 		answer.Next = cursor(place(&rows[limit-1]))
 	}

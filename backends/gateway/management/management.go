@@ -54,20 +54,20 @@ type (
 	ownerHandler = func(c *rest.Call, owner keychain.Owner) (any, error)
 )
 
-// own returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user has
+// ofUser returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user has
 // signed in or the user is not active.
-func (s *Service) own(fn idHandler) handler {
+func (s *Service) ofUser(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
 		if user != c.User() {
 			return nil, apierror.New(http.StatusForbidden, "forbidden", "the user of the path is not the one who signed in")
 		}
-		return s.mine(func(c *rest.Call) (any, error) { return fn(c, user) })(c)
+		return s.ofCaller(func(c *rest.Call) (any, error) { return fn(c, user) })(c)
 	}
 }
 
-// mine returns a handler that calls fn if the user who signed in is active, and returns an error otherwise.
-func (s *Service) mine(fn handler) handler {
+// ofCaller returns a handler that calls fn if the user who signed in is active, and returns an error otherwise.
+func (s *Service) ofCaller(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 			return nil, unavailable(err)

@@ -67,19 +67,19 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 	rows := make([]offered, 0, 128)
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
-			one := offered{
-				ID: m.EntryID(), Provider: p.Code, ProviderName: p.Name, Name: m.Name, Tiers: orNone(m.Tiers),
+			model := offered{
+				ID: m.EntryID(), Provider: p.Code, ProviderName: p.Name, Name: m.Name, Tiers: orEmpty(m.Tiers),
 				ContextWindow: m.ContextWindow, OwnPrice: text(m.OwnPrice), Access: access.To(m),
 			}
 			if m.Price.Known {
-				one.Price = &m.Price
+				model.Price = &m.Price
 			}
 			keys := access.SharedKeys(p.Code)
-			if one.Access.Keys.Operator {
+			if model.Access.Keys.Operator {
 				keys = append(slices.Clone(keys), p.KeyID)
 			}
-			one.Health = s.healthThrough(p.Code, m.ID, keys)
-			rows = append(rows, one)
+			model.Health = s.healthThrough(p.Code, m.ID, keys)
+			rows = append(rows, model)
 		}
 	}
 	return data(rows, nil)
@@ -89,20 +89,20 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 func (s *Service) healthThrough(provider, model string, keys []string) (best *condition) {
 	now := s.Engine.Now()
 	for _, id := range keys {
-		one := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
+		health := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
 		if cooling := s.Engine.Memory.Health.Lookup(provider, id, model); !cooling.Until.IsZero() &&
-			goodness[one.Status] < goodness[cooling.Status] {
-			one = conditionOf(cooling, now)
+			goodness[health.Status] < goodness[cooling.Status] {
+			health = conditionOf(cooling, now)
 		}
-		if best == nil || goodness[one.Status] < goodness[best.Status] {
-			best = &one
+		if best == nil || goodness[health.Status] < goodness[best.Status] {
+			best = &health
 		}
 	}
 	if best != nil {
 		if all := s.Engine.Memory.Health.Provider(provider, ""); all.Status == cascade.CoolingDown &&
 			goodness[best.Status] < goodness[all.Status] {
-			one := conditionOf(all, now)
-			best = &one
+			health := conditionOf(all, now)
+			best = &health
 		}
 	}
 	return best

@@ -61,7 +61,7 @@ func (s *Service) self(c *rest.Call) (any, error) {
 		answer.Email, answer.Name = caller.Email, caller.Name
 	}
 	teams, err := s.Keychain.TeamsOf(c.R.Context(), c.User())
-	answer.Teams = orNone(teams)
+	answer.Teams = orEmpty(teams)
 	return answer, unavailable(err)
 }
 
@@ -91,7 +91,7 @@ func (s *Service) user(c *rest.Call) (any, error) {
 		userRecord
 		Teams  []keychain.TeamRole `json:"teams"`
 		Limits keychain.Limits     `json:"limits"`
-	}{userOf(&user), orNone(teams), limits}, err
+	}{userOf(&user), orEmpty(teams), limits}, err
 }
 
 // makeUser creates a user with a first key, before the user signs in.
@@ -126,28 +126,28 @@ func (s *Service) removeUser(c *rest.Call) (any, error) {
 
 // limits returns a handler that serves the limits of a holder. kind is the kind of the holder, and holder returns the
 // holder's id, for example from the path.
-func (s *Service) limits(on string, holder func(c *rest.Call) string) handler {
+func (s *Service) limits(kind string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
-		return s.Keychain.ImposedLimits(c.R.Context(), on, holder(c))
+		return s.Keychain.ImposedLimits(c.R.Context(), kind, holder(c))
 	}
 }
 
 // setLimits returns a handler that replaces the limits of a holder. The parameters are those of limits. A limit that is
 // absent from the body or null is removed.
-func (s *Service) setLimits(on string, holder func(c *rest.Call) string) handler {
+func (s *Service) setLimits(kind string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits
 		if err := c.Decode(&in); err != nil {
 			return nil, err
 		}
-		return s.Keychain.SetLimits(c.R.Context(), on, holder(c), in, s.Catalog())
+		return s.Keychain.SetLimits(c.R.Context(), kind, holder(c), in, s.Catalog())
 	}
 }
 
 func (s *Service) teams(c *rest.Call) (any, error) {
 	return list(c, func(after string, limit int) ([]keychain.Team, error) {
 		return s.Keychain.Teams(c.R.Context(), after, limit)
-	}, func(t *keychain.Team) string { return t.Name }, same)
+	}, func(t *keychain.Team) string { return t.Name }, unchanged)
 }
 
 // teamName is the body for a new team and for a change of a team.
@@ -196,7 +196,7 @@ func (s *Service) members(c *rest.Call, team string) (any, error) {
 			return nil, err
 		}
 		return s.Keychain.Members(c.R.Context(), team, after, limit)
-	}, func(m *keychain.Member) string { return m.UserID }, same)
+	}, func(m *keychain.Member) string { return m.UserID }, unchanged)
 }
 
 // setMember adds a user to a team or changes the user's membership. Only operators may change default teams.
@@ -249,7 +249,7 @@ func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 	if format == "csv" {
 		return table(spendingRows(lines), "spending.csv")
 	}
-	return listed[spending.Line]{Rows: orNone(lines)}, nil
+	return listed[spending.Line]{Rows: orEmpty(lines)}, nil
 }
 
 func spendingRows(lines []spending.Line) [][]string {

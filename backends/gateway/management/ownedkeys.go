@@ -26,7 +26,7 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 // keyRoutesOf returns the routes for the provider keys of one kind of owner. owner names the kind in the documentation.
 func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 	guard := s.owning(kind)
-	one := path + "/{key_id}"
+	keyPath := path + "/{key_id}"
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{404},
@@ -40,17 +40,17 @@ func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
 			Summary: "Store a provider key of " + owner, Description: "It is encrypted before it is stored.",
 		},
 		{
-			Method: "DELETE", Path: one, Serve: guard(s.removeOwnedKey), Errors: []int{404},
+			Method: "DELETE", Path: keyPath, Serve: guard(s.removeOwnedKey), Errors: []int{404},
 			Summary: "Remove a provider key of " + owner,
 		},
 		{
-			Method: "PUT", Path: one + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
+			Method: "PUT", Path: keyPath + "/limits", Serve: guard(s.limitOwnedKey), Body: "KeyLimits", Answer: "OwnedKey",
 			Errors:      []int{404},
 			Summary:     "Replace the limits of a provider key of " + owner,
 			Description: "A key that has spent a budget is passed over until it begins anew.",
 		},
 		{
-			Method: "POST", Path: one + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
+			Method: "POST", Path: keyPath + "/test", Serve: guard(s.testOwnedKey), Answer: "ProbeResult", Errors: []int{404},
 			Summary: "Try a provider key of " + owner, Description: "By one small request to the provider's cheapest model.",
 		},
 	}

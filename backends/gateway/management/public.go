@@ -35,7 +35,7 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	}
 	list := make([]provider, 0, 16)
 	for _, p := range s.Catalog().Providers() {
-		list = append(list, provider{p.Code, p.Name, p.DocsURL, p.KeyURL, orNone(p.Env)})
+		list = append(list, provider{p.Code, p.Name, p.DocsURL, p.KeyURL, orEmpty(p.Env)})
 	}
 	return named("providers", list, nil)
 }
@@ -85,13 +85,13 @@ func (s *Service) registry(*rest.Call) (any, error) {
 	list := make([]model, 0, 64)
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
-			one := model{
-				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orNone(m.Tiers),
+			entry := model{
+				ID: m.EntryID(), Provider: m.Provider, Model: m.ID, Name: m.Name, Tiers: orEmpty(m.Tiers),
 				ContextWindow: m.ContextWindow,
 				MaxOutput:     m.MaxOutput, Modalities: m.Modalities, Tools: m.Tools, JSONSchema: m.JSONSchema,
 				Reasoning: m.Reasoning, Embeddings: m.Embeddings, Price: priceOf(m),
 			}
-			list = append(list, one)
+			list = append(list, entry)
 		}
 	}
 	return struct {

@@ -30,8 +30,8 @@ type Who struct {
 	Claims map[string][]string
 }
 
-// has reports whether a caller is selected.
-func (w *Who) has(c *Caller) bool {
+// selects reports whether a caller is selected.
+func (w *Who) selects(c *Caller) bool {
 	if slices.Contains(w.Users, c.ID) {
 		return true
 	}
@@ -96,9 +96,9 @@ func (s *Service) role(c *rest.Call) Role {
 	switch {
 	case !ok:
 		return RoleMember
-	case s.Operators.has(caller):
+	case s.Operators.selects(caller):
 		return RoleOperator
-	case s.Auditors.has(caller):
+	case s.Auditors.selects(caller):
 		return RoleAuditor
 	}
 	return RoleMember
@@ -137,7 +137,7 @@ func (s *Service) ofTeam(fn idHandler) handler {
 }
 
 // inTeam is like ofTeam, but fn gets the team from the path itself.
-func (s *Service) inTeam(fn handler) handler {
+func (s *Service) forTeam(fn handler) handler {
 	return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
 }
 
@@ -145,12 +145,12 @@ func (s *Service) inTeam(fn handler) handler {
 // owner in the path, or for the organisation, if the caller may manage the owner's keys and aliases.
 func (s *Service) owning(kind string) func(fn ownerHandler) handler {
 	return func(fn ownerHandler) handler {
-		of := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }
+		withOwner := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }
 		switch kind {
 		case keychain.OnUser:
-			return s.own(of)
+			return s.ofUser(withOwner)
 		case keychain.OnTeam:
-			return s.ofTeam(of)
+			return s.ofTeam(withOwner)
 		}
 		return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
 	}

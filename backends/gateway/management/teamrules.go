@@ -18,15 +18,15 @@ type TeamRule struct {
 // TeamRules is a list of rules. All rules that apply to a person have effect.
 type TeamRules []TeamRule
 
-// of applies the rules to a caller. teams are the team names in matching rules. groups are values of claims that are
+// apply applies the rules to a caller. teams are the team names in matching rules. groups are values of claims that are
 // team names, from rules without Team; they count only for teams that exist. complete reports whether the token has
 // every claim that the rules use, and the confirmed mail address if a rule needs it.
-func (rules TeamRules) of(c *Caller) (teams, groups []string, complete bool) {
+func (rules TeamRules) apply(c *Caller) (teams, groups []string, complete bool) {
 	complete = true
 	for _, r := range rules {
-		claim, given := c.Claims[r.Claim]
+		claim, present := c.Claims[r.Claim]
 		values := texts(claim)
-		complete = complete && (given || r.Domain != "" && c.Email != "")
+		complete = complete && (present || r.Domain != "" && c.Email != "")
 		switch {
 		case r.Domain != "":
 			// An address with two @ signs matches no domain.

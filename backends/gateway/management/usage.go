@@ -161,10 +161,10 @@ func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
 		Provider: text(r.Provider), Model: text(r.Model), ProviderKey: text(r.ProviderKey), Stream: r.Stream,
-		Status: r.Status, Error: text(r.Code), Attempts: orNone(r.FailedAttempts), AttemptCount: r.Attempts,
+		Status: r.Status, Error: text(r.Code), Attempts: orEmpty(r.FailedAttempts), AttemptCount: r.Attempts,
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
 		ReasoningTokens: r.ReasoningTokens, UsageSource: r.UsageSource, LatencyMS: r.Latency.Milliseconds(),
-		ServedAs: orNone(r.ServedAs), ServerTools: r.ServerTools,
+		ServedAs: orEmpty(r.ServedAs), ServerTools: r.ServerTools,
 	}
 	if out.ServerTools == nil {
 		out.ServerTools = map[string]int64{}

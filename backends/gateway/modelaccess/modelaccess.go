@@ -52,7 +52,7 @@ type Lists struct {
 
 // list is a list of allowed models that is imposed on a team, on the organisation, or on a number of users.
 type list struct {
-	on     string
+	kind     string
 	team   Team
 	users  int64
 	limits keychain.Limits
@@ -63,7 +63,7 @@ type list struct {
 func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time) (*Lists, error) {
 	l := &Lists{keys: make(map[string]*Keys), shared: make(map[string][]string)}
 	for _, p := range cat.Providers() {
-		l.of(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
+		l.countsOf(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
 	}
 	err := db.Read(ctx, func(c store.Conn) (err error) {
 		if err = l.readKeys(c, cat.OwnKeys); err == nil {
@@ -74,8 +74,8 @@ func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time
 	return l, err
 }
 
-// of returns the counts of a provider's keys. The caller may change them.
-func (l *Lists) of(provider string) *Keys {
+// countsOf returns the counts of a provider's keys. The caller may change them.
+func (l *Lists) countsOf(provider string) *Keys {
 	if l.keys[provider] == nil {
 		l.keys[provider] = new(Keys)
 	}
@@ -97,19 +97,19 @@ func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 		return err
 	}
 	for _, k := range rows {
-		own := k.owner == keychain.OnUser
-		if own && policy == catalog.OwnKeysNever || !own && policy == catalog.OwnKeysOnly {
+		ofUser := k.owner == keychain.OnUser
+		if ofUser && policy == catalog.OwnKeysNever || !ofUser && policy == catalog.OwnKeysOnly {
 			continue
 		}
 		switch k.owner {
 		case keychain.OnUser:
-			l.of(k.provider).Users += k.n
+			l.countsOf(k.provider).Users += k.n
 		case keychain.OnTeam:
-			l.of(k.provider).Teams += k.n
+			l.countsOf(k.provider).Teams += k.n
 		default:
-			l.of(k.provider).Organisation += k.n
+			l.countsOf(k.provider).Organisation += k.n
 		}
-		if !own {
+		if !ofUser {
 			l.shared[k.provider] = append(l.shared[k.provider], k.id)
 		}
 	}
@@ -120,19 +120,19 @@ func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 func readLists(c store.Conn, now time.Time) ([]list, error) {
 	return store.List(c, func(r store.Row) (l list, err error) {
 		var models, raised, name sql.NullString
-		if err := r.Scan(&l.on, &l.team.ID, &name, &models, &raised, &l.users); err != nil {
+		if err := r.Scan(&l.kind, &l.team.ID, &name, &models, &raised, &l.users); err != nil {
 			return l, err
 		}
 		l.team.Name = name.String
 		if models.Valid {
 			if err := json.Unmarshal([]byte(models.String), &l.limits.AllowedModels); err != nil {
-				return l, fmt.Errorf("the models that limits on a %s allow: %w", l.on, err)
+				return l, fmt.Errorf("the models that limits on a %s allow: %w", l.kind, err)
 			}
 		}
 		var raise keychain.Limits
 		if raised.Valid {
 			if err := json.Unmarshal([]byte(raised.String), &raise); err != nil {
-				return l, fmt.Errorf("the raise of limits on a %s: %w", l.on, err)
+				return l, fmt.Errorf("the raise of limits on a %s: %w", l.kind, err)
 			}
 		}
 		if len(raise.AllowedModels) > 0 {
@@ -155,18 +155,18 @@ func (l *Lists) To(m *catalog.Model) Access {
 		a.Keys = *keys
 	}
 	for i := range l.lists {
-		one := &l.lists[i]
-		if one.limits.AllowsModel(m) {
+		limited := &l.lists[i]
+		if limited.limits.AllowsModel(m) {
 			continue
 		}
-		switch one.on {
+		switch limited.kind {
 		case keychain.OnOrganisation:
 			a.Organisation = false
 		case keychain.OnUser:
-			a.RefusedUsers += one.users
+			a.RefusedUsers += limited.users
 		default: // a team may have limits of the operator's and of its own; they follow one another
-			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != one.team.ID {
-				a.RefusedTeams = append(a.RefusedTeams, one.team)
+			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != limited.team.ID {
+				a.RefusedTeams = append(a.RefusedTeams, limited.team)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ type Model struct {
 	// AliasOf is the name to which an alias resolves.
 	AliasOf string `json:"alias_of,omitempty"`
 
-	of      *catalog.Model
+	model      *catalog.Model
 	efforts []string
 }
 
@@ -103,7 +103,7 @@ func named(id, name, owner string, created time.Time) Model {
 
 func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	model := c.Model
-	m.of, m.efforts = model, efforts(c)
+	m.model, m.efforts = model, efforts(c)
 	m.MaxInputTokens, m.MaxTokens = known(model.ContextWindow), known(model.MaxOutput)
 	m.ContextWindow, m.ContextLength = model.ContextWindow, model.ContextWindow
 	m.MaxOutputTokens, m.MaxCompletionTokens = model.MaxOutput, model.MaxOutput
@@ -206,19 +206,19 @@ type capabilities struct {
 func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	m := c.Model
 	native := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)
-	own, thinks := support{native}, support{m.Reasoning}
+	full, thinks := support{native}, support{m.Reasoning}
 	known := efforts(c)
 	effort := map[string]any{"supported": len(known) > 0}
 	for _, level := range [...]string{"low", "medium", "high", "xhigh", "max"} {
 		effort[level] = support{slices.Contains(known, level)}
 	}
 	return &capabilities{
-		Citations: own, CodeExecution: own, ImageInput: support{m.Accepts(catalog.ModalityImage)},
+		Citations: full, CodeExecution: full, ImageInput: support{m.Accepts(catalog.ModalityImage)},
 		PDFInput: support{m.Accepts(catalog.ModalityFile)}, StructuredOutputs: support{m.JSONSchema}, Effort: effort,
 		ContextManagement: map[string]any{
-			"supported": native, "clear_thinking_20251015": own, "clear_tool_uses_20250919": own, "compact_20260112": own,
+			"supported": native, "clear_thinking_20251015": full, "clear_tool_uses_20250919": full, "compact_20260112": full,
 		},
-		ServerTools: map[string]any{"supported": native, "code_execution": own, "web_search": own},
+		ServerTools: map[string]any{"supported": native, "code_execution": full, "web_search": full},
 		Thinking: map[string]any{"supported": m.Reasoning, "types": map[string]any{
 			"adaptive": thinks, "enabled": thinks, "between_tools": thinks, "disabled": support{slices.Contains(known, "none")},
 		}},

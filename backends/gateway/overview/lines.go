@@ -12,7 +12,7 @@ import (
 
 // subject identifies a line: an hour or day, a model, or a team.
 type subject struct {
-	at                    int64
+	begin                    int64
 	team, provider, model string
 }
 
@@ -24,8 +24,8 @@ type line struct {
 
 // lines joins the spending, grouped by hour, day, model or team, with the counts of the query q. Hours and days are in
 // order of time; models and teams are ordered by cost, the highest first. It returns at most maxLines.
-func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line, error) {
-	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{by}, Brief: true})
+func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*line, error) {
+	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{group}, Brief: true})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Source) lines(ctx context.Context, by string, q timings.Query) ([]*line
 		var about Line
 		switch q.Kind {
 		case timings.All:
-			k.at, about.At = c.Slot.Unix(), &c.Slot
+			k.begin, about.At = c.Slot.Unix(), &c.Slot
 		case timings.Model:
 			about.Provider, about.Model = &c.Provider, &c.Model
 		case timings.Team:
@@ -97,7 +97,7 @@ func ofSpent(l *spending.Line) (k subject, about Line, err error) {
 		about.At = &day
 	}
 	if about.At != nil {
-		k.at = about.At.Unix()
+		k.begin = about.At.Unix()
 	}
 	return k, about, nil
 }

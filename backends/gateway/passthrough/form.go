@@ -44,7 +44,7 @@ type Form struct {
 	parts    int
 
 	mu     sync.Mutex
-	given  bool
+	requested  bool
 	failed error
 }
 
@@ -92,11 +92,11 @@ func ReadForm(
 			}
 			continue
 		}
-		whole, err := f.keep(ctx, into, part, needsModel)
+		complete, err := f.keep(ctx, into, part, needsModel)
 		if err != nil {
 			return nil, err
 		}
-		if !whole {
+		if !complete {
 			f.part = part
 			return f, nil
 		}
@@ -158,7 +158,7 @@ func (f *Form) field(part *multipart.Part) (string, error) {
 // streamed.
 func (f *Form) keep(
 	ctx context.Context, into io.Writer, part *multipart.Part, needsModel bool,
-) (whole bool, err error) {
+) (complete bool, err error) {
 	piece := make([]byte, 32<<10)
 	for {
 		if f.buffer.Len() >= keptForm && (f.Model != "" || !needsModel) {
@@ -213,22 +213,22 @@ func (f *Form) ContentType() string { return f.writer.FormDataContentType() }
 // can be requested only once; a second call returns an error. The size is -1 if it is unknown.
 func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer
-	kept := f.buffer.Bytes()
+	buffered := f.buffer.Bytes()
 	if model != "" {
 		head.WriteString("--" + f.boundary + "\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" + model)
-		if bytes.HasPrefix(kept, []byte("--")) {
+		if bytes.HasPrefix(buffered, []byte("--")) {
 			head.WriteString("\r\n")
 		}
 	}
 	if f.part == nil {
-		return io.NopCloser(io.MultiReader(&head, bytes.NewReader(kept))), int64(head.Len() + len(kept)), nil
+		return io.NopCloser(io.MultiReader(&head, bytes.NewReader(buffered))), int64(head.Len() + len(buffered)), nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.given {
+	if f.requested {
 		return nil, 0, errors.New("the body has been passed on already")
 	}
-	f.given = true
+	f.requested = true
 	from, to := io.Pipe()
 	go func() {
 		err := f.pass(to)
@@ -237,7 +237,7 @@ func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 		f.mu.Unlock()
 		to.CloseWithError(err)
 	}()
-	return pipe{io.MultiReader(&head, bytes.NewReader(kept), from), from}, -1, nil
+	return pipe{io.MultiReader(&head, bytes.NewReader(buffered), from), from}, -1, nil
 }
 
 type pipe struct {
@@ -249,7 +249,7 @@ type pipe struct {
 func (f *Form) Once() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.given
+	return f.requested
 }
 
 // Refused returns the error for the client's mistake in the streamed part of the body, or nil.

@@ -41,18 +41,18 @@ func (l *lines) split(text []byte) error {
 		return fmt.Errorf("the file is larger than %d GiB", maxFile>>30)
 	}
 	for {
-		line, after, whole := bytes.Cut(text, []byte("\n"))
+		line, after, complete := bytes.Cut(text, []byte("\n"))
 		if len(l.rest)+len(line) > maxLine {
 			return fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
 		}
-		if !whole || len(l.rest) > 0 {
+		if !complete || len(l.rest) > 0 {
 			if err := l.grow(int64(2 * (len(l.rest) + len(line)))); err != nil {
 				return err
 			}
 			l.rest = append(l.rest, line...)
 			line = l.rest
 		}
-		if !whole {
+		if !complete {
 			return nil
 		}
 		if err := l.take(line); err != nil {

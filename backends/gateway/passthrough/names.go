@@ -30,9 +30,9 @@ type Names struct {
 func (n *Names) Of(name string) (string, error) {
 	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
 	target := routing.Resolve(name)
-	id, own := strings.CutPrefix(target, n.Provider+"/")
+	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
 	c, known := routing.Entry(target)
-	if _, has := n.Catalog.Model(n.Provider, target); !known && !has {
+	if _, inCatalog := n.Catalog.Model(n.Provider, target); !known && !inCatalog {
 		for _, named := range routing.Named(target) {
 			if !known || named.Provider.Code == n.Provider {
 				c, known = named, true
@@ -47,7 +47,7 @@ func (n *Names) Of(name string) (string, error) {
 		return "", n.elsewhere(name, c.Entry)
 	case known:
 		id = c.Model.ID
-	case !own:
+	case !prefixed:
 		if code, _, ok := strings.Cut(target, "/"); ok {
 			if _, ok := n.Catalog.Provider(code); ok {
 				return "", n.elsewhere(name, target)

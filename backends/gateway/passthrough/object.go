@@ -96,11 +96,11 @@ func (o *Object) For(model string) (body Reader, size int64, err error) {
 // found.
 func Usage(tail []byte) (u wire.Usage) {
 	for _, member := range [...]string{`"usage"`, `"billed_units"`} {
-		at := bytes.LastIndex(tail, []byte(member))
-		if at < 0 {
+		index := bytes.LastIndex(tail, []byte(member))
+		if index < 0 {
 			continue
 		}
-		rest := bytes.TrimLeft(tail[at+len(member):], " \t\r\n:")
+		rest := bytes.TrimLeft(tail[index+len(member):], " \t\r\n:")
 		var object json.RawMessage
 		if json.NewDecoder(bytes.NewReader(rest)).Decode(&object) != nil || object[0] != '{' {
 			continue

@@ -95,18 +95,18 @@ func (s *Resources) Find(ctx context.Context, userID, teamID, kind, id string) (
 func (s *Resources) List(
 	ctx context.Context, userID, teamID, kind, cursor string, limit int,
 ) (list []Resource, err error) {
-	at, id := int64(1<<62), ""
+	created, id := int64(1<<62), ""
 	if cursor != "" {
 		last, err := s.Find(ctx, userID, teamID, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
-		at, id = schema.Micros(last.CreatedAt), last.ID
+		created, id = schema.Micros(last.CreatedAt), last.ID
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, scanObject,
 			selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
-			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, at, at, id, limit)
+			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, created, created, id, limit)
 		return err
 	})
 	return list, err

@@ -89,9 +89,9 @@ func (r *Results) Charge() []spending.Record {
 		rows = append(rows, *r.rows[name])
 	}
 	if len(rows) == 0 {
-		none := row(r.batch, "", r.now)
-		none.CostKnown = true
-		rows = append(rows, none)
+		unused := row(r.batch, "", r.now)
+		unused.CostKnown = true
+		rows = append(rows, unused)
 	}
 	return rows
 }

@@ -29,8 +29,8 @@ func Optional(us sql.NullInt64) *time.Time {
 	if !us.Valid {
 		return nil
 	}
-	at := Moment(us.Int64)
-	return &at
+	moment := Moment(us.Int64)
+	return &moment
 }
 
 // Flag converts a boolean to a column value.

@@ -22,7 +22,7 @@ const OtherLabels = "(other)"
 
 // addLabels adds a record to the rows of its labels. hour is the key of the record's hourly row.
 func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
-	key := sumsKey{team: r.TeamID, at: hour.at / 24, provider: r.Provider, model: hour.model, tier: labelTag}
+	key := sumsKey{team: r.TeamID, time: hour.time / 24, provider: r.Provider, model: hour.model, tier: labelTag}
 	for i, tag := range r.Tags {
 		if !slices.Contains(r.Tags[:i], tag) {
 			key.key = tidy(tag)
@@ -58,9 +58,9 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 		s.labels = make(labelNames)
 	}
 	fresh := make(map[labelDay]map[string]bool) // read or admitted by this batch, which may be rolled back
-	within := make(sumsTable, len(rows))
+	limited := make(sumsTable, len(rows))
 	for _, row := range rows {
-		day, key := labelDay{row.tier, row.at}, row.sumsKey
+		day, key := labelDay{row.tier, row.time}, row.sumsKey
 		known, err := s.admitLabel(c, day, key.key, fresh)
 		if err != nil {
 			return err
@@ -68,9 +68,9 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 		if !known {
 			key.key = OtherLabels
 		}
-		within.row(key).addAll(&row.sums)
+		limited.row(key).addAll(&row.sums)
 	}
-	return s.addSums(c, labelDaily, within.sorted())
+	return s.addSums(c, labelDaily, limited.sorted())
 }
 
 // admitLabel reports whether the sums of a label are stored under the label's name rather than under OtherLabels. That
@@ -91,11 +91,11 @@ func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[l
 		if err != nil {
 			return false, err
 		}
-		there, known := make(map[string]bool, len(names)), make(map[string]bool, len(names))
+		stored, known := make(map[string]bool, len(names)), make(map[string]bool, len(names))
 		for _, n := range names {
-			there[n], known[n] = true, true
+			stored[n], known[n] = true, true
 		}
-		fresh[day], s.labels[day] = there, known
+		fresh[day], s.labels[day] = stored, known
 	}
 	if !fresh[day][name] && len(fresh[day]) >= MaxLabels {
 		return false, nil

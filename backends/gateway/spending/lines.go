@@ -97,7 +97,7 @@ type spendingGroup struct {
 	columns []string
 	title   string // the column of another table that names the group; empty if there is none
 	// into returns the destinations in a line for the columns and the title. A day or hour is scanned into at.
-	into func(line *Line, at *int64) []any
+	into func(line *Line, time *int64) []any
 }
 
 // spendingGroups are in the order of the columns.
@@ -125,7 +125,7 @@ var spendingTitles = []struct{ group, table string }{
 
 // spendingSource is a table with the sums for a Query.
 type spendingSource struct {
-	table, at string
+	table, unit string
 	// models is the table with the sums of all teams together. It is empty unless the rows of table are by team alone.
 	models string
 	users  bool // whether its rows are by user
@@ -134,7 +134,7 @@ type spendingSource struct {
 }
 
 // memberDays is the source of the sums by user within a team.
-var memberDays = spendingSource{table: "gateway_member_days", at: "day"}
+var memberDays = spendingSource{table: "gateway_member_days", unit: "day"}
 
 var spendingSources = []spendingSource{
 	{"gateway_team_days", "day", "gateway_model_days", false, "", nil},
@@ -164,13 +164,13 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 			special = append(special, name)
 		}
 	}
-	at := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
+	index := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
 		return !slices.ContainsFunc(special, func(name string) bool { return !slices.Contains(s.groups, name) })
 	})
-	if at < 0 {
+	if index < 0 {
 		return nil, nil, invalid("by", "there are no sums by %s together", strings.Join(special, " and "))
 	}
-	source = &spendingSources[at]
+	source = &spendingSources[index]
 	if q.TeamID != "" && slices.Equal(special, []string{byUser}) {
 		if q.has("provider") || q.has("model") {
 			return nil, nil, invalid("by", "there are no sums by the users and the models of a team together: ask for each alone")
@@ -269,7 +269,7 @@ func (s *Ledger) linesByTime(
 
 // bounds returns the query's days or hours, from (inclusive) to (exclusive), as numbers since 1970.
 func (q *Query) bounds(source *spendingSource) (from, to int64) {
-	if source.at == byHour {
+	if source.unit == byHour {
 		return unixHour(q.From), unixHour(q.To.Add(time.Hour - 1))
 	}
 	return unixDay(q.From), unixDay(q.To.Add(24*time.Hour - 1))
@@ -310,7 +310,7 @@ func (s *Ledger) spendingLines(
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.at) },
+	return read(ctx, s, func(row store.Row) (Line, error) { return scanSpending(row, groups, source.unit) },
 		statement, args...)
 }
 

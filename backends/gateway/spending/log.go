@@ -226,10 +226,10 @@ func (l *Log) settle(ctx context.Context) error {
 		return err
 	}
 	l.mu.Lock()
-	there := max(0, through-l.written)
-	batch := l.taken[:there]
+	count := max(0, through-l.written)
+	batch := l.taken[:count]
 	l.mu.Unlock()
-	if there > 0 {
+	if count > 0 {
 		l.done(batch, through)
 	}
 	l.unsure = false

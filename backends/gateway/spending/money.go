@@ -20,11 +20,11 @@ const (
 
 // String returns the amount as a decimal number of dollars.
 func (m MicroUSD) String() string {
-	whole, part, sign := int64(m)/MicrosPerUSD, int64(m)%MicrosPerUSD, ""
+	dollars, part, sign := int64(m)/MicrosPerUSD, int64(m)%MicrosPerUSD, ""
 	if m < 0 {
-		whole, part, sign = -whole, -part, "-"
+		dollars, part, sign = -dollars, -part, "-"
 	}
-	text := sign + strconv.FormatInt(whole, 10)
+	text := sign + strconv.FormatInt(dollars, 10)
 	if part > 0 {
 		text += "." + strings.TrimRight(fmt.Sprintf("%06d", part), "0")
 	}

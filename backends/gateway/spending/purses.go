@@ -63,7 +63,7 @@ func (s *Sum) add(o Sum) { s.Tokens, s.Micros = s.Tokens+o.Tokens, s.Micros+o.Mi
 // localSpend is a record of this node that the sums from the database do not include yet.
 type localSpend struct {
 	record int64 // number of the record, in the order in which this node writes them
-	at     time.Time
+	time     time.Time
 	Sum
 }
 
@@ -83,7 +83,7 @@ type purseSpend struct {
 type WindowSums [NumberOfWindows]Sum
 
 // StartOfDay returns the beginning of the UTC day that contains a time.
-func StartOfDay(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour) }
+func StartOfDay(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -202,7 +202,7 @@ func (s *purses) note(r *Record, n int64) {
 // spent returns the amounts of the record, whose number is n.
 func (r *Record) spent(n int64) localSpend {
 	input, output := r.tokens()
-	return localSpend{record: n, at: r.At, Sum: Sum{input + output, r.cost()}}
+	return localSpend{record: n, time: r.At, Sum: Sum{input + output, r.cost()}}
 }
 
 // note adds a record of this node, unless the sums from the database already include the record. Once k.local has
@@ -225,7 +225,7 @@ func (k *purseSpend) note(l localSpend) {
 // count adds a record of this node to the sums of the windows that contain it.
 func (k *purseSpend) count(l *localSpend) {
 	for w := range NumberOfWindows {
-		if !l.at.Before(w.Begin(k.day)) {
+		if !l.time.Before(w.Begin(k.day)) {
 			k.sums[w].add(l.Sum)
 		}
 	}
@@ -238,23 +238,23 @@ func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *W
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.read, k.day, k.through, k.total, k.sums = read, day, max(through, k.through), total, *sums
-	kept := k.local[:0]
+	later := k.local[:0]
 	for i := range k.local {
 		if k.local[i].record > k.through {
-			kept = append(kept, k.local[i])
+			later = append(later, k.local[i])
 			k.count(&k.local[i])
 		}
 	}
-	k.local = kept
+	k.local = later
 }
 
 // now returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
 // InTotal is valid only if total is set.
-func (k *purseSpend) now(at time.Time, total bool) (sums WindowSums, ok bool) {
+func (k *purseSpend) now(now time.Time, total bool) (sums WindowSums, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.used = at
-	ok = !k.read.IsZero() && at.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(at)) && (k.total || !total)
+	k.used = now
+	ok = !k.read.IsZero() && now.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(now)) && (k.total || !total)
 	return k.sums, ok
 }
 

@@ -145,16 +145,16 @@ var added = func() string {
 // the rows once, takes whole days from the sums by day, and groups by no more columns than are needed.
 func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
-	need := func(column string) {
+	addColumn := func(column string) {
 		if column != "''" && column != "0" && !slices.Contains(columns, column) {
 			columns = append(columns, column)
 		}
 	}
 	for _, i := range groups {
 		if g := &usageGroups[i]; g.name != groupHour {
-			need(g.text)
-			need(g.more)
-			need(g.at)
+			addColumn(g.text)
+			addColumn(g.more)
+			addColumn(g.at)
 		}
 	}
 	const where = " WHERE user_id = ? AND "
@@ -215,9 +215,9 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	if to-from > maxUsageDays*24 {
 		return 0, 0, nil, invalid("from", "from must be at most %d days before to", maxUsageDays)
 	}
-	if whole := firstHour(now); from < whole {
+	if first := firstHour(now); from < first {
 		from = from / 24 * 24
-		if to < whole {
+		if to < first {
 			to = (to + 23) / 24 * 24
 		}
 	}
@@ -242,8 +242,8 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 }
 
 // imaginable reports whether a time can be represented in JSON and in hours since 1970.
-func imaginable(at time.Time) bool {
-	year := at.UTC().Year()
+func imaginable(t time.Time) bool {
+	year := t.UTC().Year()
 	return year >= 1970 && year <= 9998
 }
 
@@ -273,11 +273,11 @@ func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*Usage
 // scan scans a row of the statement into the report.
 func (r *UsageReport) scan(row store.Row) error {
 	var group int
-	var at int64
+	var time int64
 	var text, more string
 	var n sums
 	values := make([]any, 0, 4+len(n))
-	values = append(values, &group, &text, &more, &at)
+	values = append(values, &group, &text, &more, &time)
 	for i := range n {
 		values = append(values, &n[i])
 	}
@@ -289,7 +289,7 @@ func (r *UsageReport) scan(row store.Row) error {
 		return nil
 	}
 	line := UsageGroup{UsageSums: n.report()}
-	usageGroups[group].label(&line, text, more, at)
+	usageGroups[group].label(&line, text, more, time)
 	lines := usageGroups[group].lines(r)
 	*lines = append(*lines, line)
 	return nil

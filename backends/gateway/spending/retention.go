@@ -44,7 +44,7 @@ type Retention struct {
 	logger  *zap.Logger
 	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
-	kept    atomic.Int64 // a time.Duration; 0 means for ever
+	keepFor    atomic.Int64 // a time.Duration; 0 means for ever
 	wake    chan struct{}
 	mu      sync.Mutex
 	end     func() // stops the job; nil before it begins
@@ -67,7 +67,7 @@ func NewRetention(
 // Keep sets how long single requests are kept, and starts the job on its first call. 0 means that they are never
 // deleted.
 func (r *Retention) Keep(requests time.Duration) {
-	r.kept.Store(int64(requests))
+	r.keepFor.Store(int64(requests))
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -95,9 +95,9 @@ func (r *Retention) Close() {
 // sweep deletes old and expired rows, and returns their number.
 func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	now := r.ledger.now()
-	w := sweep{Retention: r, now: now, told: now}
-	if kept := time.Duration(r.kept.Load()); kept > 0 {
-		err = w.deleteRequests(ctx, now.Add(-kept))
+	w := sweep{Retention: r, now: now, logged: now}
+	if keepFor := time.Duration(r.keepFor.Load()); keepFor > 0 {
+		err = w.deleteRequests(ctx, now.Add(-keepFor))
 	}
 	if err == nil {
 		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports need, since clocks differ
@@ -115,25 +115,25 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	if err == nil {
 		err = w.deleteTotals(ctx)
 	}
-	return int(w.requests + w.hours + w.others), err
+	return int(w.requests + w.hours + w.expired), err
 }
 
 // sweep is one pass of a Retention.
 type sweep struct {
 	*Retention
-	now, told       time.Time // when the pass began, and when logProgress has last logged
+	now, logged       time.Time // when the pass began, and when logProgress has last logged
 	requests, hours int64     // deleted
-	others          int64     // other rows that had expired
+	expired          int64     // other rows that had expired
 }
 
 // deleteRequests deletes the records of requests before the given time. It reads the log in the order of the ids, which
 // increase with time, and stops at the first record that is not old. Records with a time in the future, which a wrong
 // clock has written, do not stop it, since old records may follow.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
-	type row struct{ id, at int64 }
+	type row struct{ id, time int64 }
 	for after := int64(0); ; {
 		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) {
-			err = cells.Scan(&r.id, &r.at)
+			err = cells.Scan(&r.id, &r.time)
 			return r, err
 		}, `SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
 		if err != nil || len(rows) == 0 {
@@ -141,8 +141,8 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 		}
 		old, recent := false, false
 		for _, r := range rows {
-			old = old || r.at < schema.Micros(before)
-			recent = recent || r.at >= schema.Micros(before) && r.at <= schema.Micros(w.now)
+			old = old || r.time < schema.Micros(before)
+			recent = recent || r.time >= schema.Micros(before) && r.time <= schema.Micros(w.now)
 		}
 		last := rows[len(rows)-1]
 		if old {
@@ -152,7 +152,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 			if err != nil {
 				return err
 			}
-			w.logProgress(schema.Moment(last.at))
+			w.logProgress(schema.Moment(last.time))
 		}
 		if recent && !old || len(rows) < sweepRows {
 			return nil
@@ -188,7 +188,7 @@ func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 			return nil
 		}
 		n, err := w.delete(ctx, statement, args...)
-		if w.others += n; err != nil || n < sweepRows {
+		if w.expired += n; err != nil || n < sweepRows {
 			return err
 		}
 	}
@@ -226,10 +226,10 @@ func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, err
 }
 
 // logProgress logs the progress of a long pass, at most every sweepNews. Entries before the time at have been deleted.
-func (w *sweep) logProgress(at time.Time) {
-	if now := w.ledger.now(); now.Sub(w.told) >= sweepNews {
-		w.told = now
+func (w *sweep) logProgress(deletedBefore time.Time) {
+	if now := w.ledger.now(); now.Sub(w.logged) >= sweepNews {
+		w.logged = now
 		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests),
-			zap.Int64("hours", w.hours), zap.Time("through", at))
+			zap.Int64("hours", w.hours), zap.Time("through", deletedBefore))
 	}
 }

@@ -13,7 +13,7 @@ func (s *Ledger) spendingStatement(
 ) (statement string, args []any, err error) {
 	// head is the part before SELECT, such as WITH. users reports that the statement reads one user after another.
 	tables, head, users := source.table+" AS d", "", source.users
-	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.at)
+	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.unit)
 	args = []any{from, to}
 	totals, apart := q.totals(source), false
 	switch {
@@ -22,11 +22,11 @@ func (s *Ledger) spendingStatement(
 		if err != nil {
 			return "", nil, err
 		}
-		tables, args, apart = totals.between(&c, from, to)
+		tables, args, apart = totals.spentBetween(&c, from, to)
 		where, users = "1 = 1", totals.users // the tables have bounds of their own
 	case source.models != "" && !q.has(byTeam) && q.TeamID == "":
 		tables = source.models + " AS d"
-	case source.models != "" && q.TeamID != "" && source.at == byHour: // rows are in order of time, then of teams
+	case source.models != "" && q.TeamID != "" && source.unit == byHour: // rows are in order of time, then of teams
 		tables, head, where = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
 	case users: // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
@@ -56,7 +56,7 @@ func (s *Ledger) spendingStatement(
 func (q *Query) totals(source *spendingSource) *totals {
 	models := q.has("provider") || q.has("model")
 	switch {
-	case q.has(byDay) || source.at != byDay:
+	case q.has(byDay) || source.unit != byDay:
 	case source.models != "" && (q.has(byTeam) || q.TeamID != ""):
 		return &teamTotals
 	case source.users && !models && !q.has(byKey):
@@ -97,7 +97,7 @@ func linesStatement(
 		return query
 	}
 	if q.has(byDay) || q.has(byHour) {
-		order = "d." + source.at + ", "
+		order = "d." + source.unit + ", "
 	}
 	having := ""
 	if zeros {

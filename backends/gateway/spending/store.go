@@ -84,13 +84,13 @@ func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit 
 		before = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (Record, error) {
-		var id, at int64
+		var id, began int64
 		var user, packed string
-		if err := row.Scan(&id, &at, &user, &packed); err != nil {
+		if err := row.Scan(&id, &began, &user, &packed); err != nil {
 			return Record{}, err
 		}
 		r, err := parsePacked(packed)
-		r.ID, r.At, r.UserID = id, schema.Moment(at), user
+		r.ID, r.At, r.UserID = id, schema.Moment(began), user
 		return r, err
 	}, `SELECT id, at, user_id, record FROM gateway_usage_records WHERE user_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
 		userID, before, min(max(limit, 1), 500))

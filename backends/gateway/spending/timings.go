@@ -30,10 +30,10 @@ func timingsOf(records []Record) *timings.Batch {
 			s.Kind, s.TeamID = timings.Team, r.TeamID
 			b.Add(s)
 		}
-		took := r.Latency
+		latency := r.Latency
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
-			took -= time.Duration(a.LatencyMS) * time.Millisecond
+			latency -= time.Duration(a.LatencyMS) * time.Millisecond
 			if failedAttempt(a) {
 				b.Add(
 					timings.Sample{
@@ -54,7 +54,7 @@ func timingsOf(records []Record) *timings.Batch {
 					Kind:     timings.Model,
 					Provider: r.Provider,
 					Model:    tidy(r.Model),
-					Took:     max(took, 0),
+					Took:     max(latency, 0),
 					Failed:   wrong,
 				},
 			)

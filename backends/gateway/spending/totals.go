@@ -76,7 +76,7 @@ func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 }
 
 // within returns the part of a period in which there are sums, or a day without sums if that part is empty.
-func (c *calendar) within(from, to int64) (first, last int64) {
+func (c *calendar) clamp(from, to int64) (first, last int64) {
 	if first, last = max(from, c.begin), min(to, c.end); first < last {
 		return first, last
 	}
@@ -90,17 +90,17 @@ func (c *calendar) keeps(day int64) bool {
 
 // nearest returns the day nearest to day whose totals are known, and the day under which these are stored. The latter
 // is noDay before the first sums, where all totals are 0, and untilNow after the last sums.
-func (c *calendar) nearest(day int64) (near, stored int64) {
+func (c *calendar) nearest(day int64) (nearestDay, stored int64) {
 	day = min(max(day, c.begin), c.end)
-	for off := int64(0); ; off++ {
-		for _, near = range []int64{day - off, day + off} {
+	for offset := int64(0); ; offset++ {
+		for _, nearestDay = range []int64{day - offset, day + offset} {
 			switch {
-			case near == c.begin:
-				return near, noDay
-			case near == c.end:
-				return near, untilNow
-			case near >= c.first && near <= c.last && c.keeps(near):
-				return near, near
+			case nearestDay == c.begin:
+				return nearestDay, noDay
+			case nearestDay == c.end:
+				return nearestDay, untilNow
+			case nearestDay >= c.first && nearestDay <= c.last && c.keeps(nearestDay):
+				return nearestDay, nearestDay
 			}
 		}
 	}
@@ -111,8 +111,8 @@ func (c *calendar) nearest(day int64) (near, stored int64) {
 // period. If the period has fewer days than such a correction, the table is the sum of these days. Rows of the
 // difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each key has
 // one row.
-func (t *totals) between(c *calendar, from, to int64) (table string, args []any, apart bool) {
-	from, to = c.within(from, to)
+func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, apart bool) {
+	from, to = c.clamp(from, to)
 	first, begin := c.nearest(from)
 	last, end := c.nearest(to)
 	if first >= last || days(first, from)+days(last, to) >= to-from {
@@ -138,16 +138,16 @@ func days(a, b int64) int64 { return max(a-b, b-a) }
 // difference returns a statement for the difference of the totals of two days. A key with totals on one day has totals
 // on all later days, too.
 func (t *totals) difference() string {
-	columns, same := make([]string, 0, len(t.keys)+len(sumColumns)), ""
+	columns, sameKey := make([]string, 0, len(t.keys)+len(sumColumns)), ""
 	for _, key := range t.keys {
 		columns = append(columns, "after."+key)
-		same += " AND before." + key + " = after." + key
+		sameKey += " AND before." + key + " = after." + key
 	}
 	for _, sum := range sumColumns {
 		columns = append(columns, fmt.Sprintf("after.%[1]s - coalesce(before.%[1]s, 0) AS %[1]s", sum))
 	}
 	return fmt.Sprintf("SELECT %s FROM %s AS after LEFT JOIN %[2]s AS before ON before.day = ?%s WHERE after.day = ?",
-		strings.Join(columns, ", "), t.table, same)
+		strings.Join(columns, ", "), t.table, sameKey)
 }
 
 // ofDays returns a statement for the sums of the days from its first argument (inclusive) to its second (exclusive).

@@ -94,8 +94,8 @@ func (s *Service) leave(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runs, r.turn.ID)
-	if at := slices.Index(s.queue, r); at >= 0 {
-		s.queue = slices.Delete(s.queue, at, at+1)
+	if index := slices.Index(s.queue, r); index >= 0 {
+		s.queue = slices.Delete(s.queue, index, index+1)
 		return
 	}
 	s.working--

@@ -90,11 +90,11 @@ func (s *Service) createConversation(
 	}
 	expires := s.expires(o)
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		var there int
-		if err := c.Row(`SELECT count(*) FROM gateway_conversations WHERE owner = ?`, owner).Scan(&there); err != nil {
+		var count int
+		if err := c.Row(`SELECT count(*) FROM gateway_conversations WHERE owner = ?`, owner).Scan(&count); err != nil {
 			return err
 		}
-		if there >= maxConversations {
+		if count >= maxConversations {
 			return tooMany()
 		}
 		if _, err := c.Exec(
@@ -106,7 +106,7 @@ func (s *Service) createConversation(
 		return s.appendItems(c, owner, v.ID, added, expires)
 	})
 	if err == nil {
-		s.took(owner, sizes(added))
+		s.addSize(owner, sizes(added))
 	}
 	return v, err
 }
@@ -151,7 +151,7 @@ func (s *Service) deleteConversation(ctx context.Context, owner, id string) erro
 	err := s.changeConversation(
 		ctx, owner, id, `DELETE FROM gateway_conversations WHERE id = ? AND owner = ? AND expires_at > ?`,
 	)
-	s.freed(owner)
+	s.forgetSize(owner)
 	return err
 }
 

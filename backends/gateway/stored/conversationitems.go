@@ -49,18 +49,18 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 func (s *Service) itemsThere(
 	ctx context.Context, conversation string, items []json.RawMessage,
 ) (map[string]bool, error) {
-	there := make(map[string]bool, len(items))
+	used := make(map[string]bool, len(items))
 	var rows []string
 	for _, item := range items {
 		if id := gjson.GetBytes(item, "id").Str; storable(id) {
 			rows = append(rows, itemRow(conversation, id))
 		}
 	}
-	return there, batches(rows, func(part []any, marks string) error {
+	return used, batches(rows, func(part []any, marks string) error {
 		return s.read(ctx, func(c store.Conn) error {
 			ids, err := store.List(c, schema.Text, `SELECT id FROM gateway_conversation_items WHERE id IN (`+marks+`)`, part...)
 			for _, id := range ids {
-				there[id[len(conversation)+1:]] = true
+				used[id[len(conversation)+1:]] = true
 			}
 			return err
 		})
@@ -115,14 +115,14 @@ func (s *Service) addItems(
 	}
 	full, large := false, false
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		var there int
+		var count int
 		var size int64
 		if err := c.Row(
 			`SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM gateway_conversation_items WHERE conversation = ?`, id,
-		).Scan(&there, &size); err != nil {
+		).Scan(&count, &size); err != nil {
 			return err
 		}
-		full, large = there+len(added) > o.Items, size+sizeOf(items) > maxHistory
+		full, large = count+len(added) > o.Items, size+sizeOf(items) > maxHistory
 		if full || large {
 			return nil
 		}
@@ -137,7 +137,7 @@ func (s *Service) addItems(
 	case large:
 		return nil, tooLarge("the conversation", maxHistory)
 	}
-	s.took(owner, sizes(added))
+	s.addSize(owner, sizes(added))
 	all := make([]listed, 0, len(items))
 	for i := range items {
 		all = append(all, listed{added[i].id, items[i]})
@@ -193,9 +193,9 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	order, bound, at := "place", "place > ?", int64(0)
+	order, bound, place := "place", "place > ?", int64(0)
 	if !p.ascending {
-		order, bound, at = "place DESC", "place < ?", 1<<62
+		order, bound, place = "place DESC", "place < ?", 1<<62
 	}
 	var rows []sealedItem
 	err := s.read(ctx, func(c store.Conn) (err error) {
@@ -204,7 +204,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			if storable(p.after) {
 				err = c.Row(
 					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id,
-				).Scan(&at)
+				).Scan(&place)
 			}
 			if errors.Is(err, sql.ErrNoRows) {
 				return invalid("after", "names no item of the conversation: %s", hub.Shown(p.after))
@@ -214,7 +214,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			}
 		}
 		rows, err = store.List(
-			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, at, p.limit+1,
+			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, place, p.limit+1,
 		)
 		return err
 	})
@@ -275,6 +275,6 @@ func (s *Service) deleteItem(ctx context.Context, owner, id, item string) (*conv
 	if n == 0 {
 		return nil, notFound("item", item)
 	}
-	s.freed(owner)
+	s.forgetSize(owner)
 	return v, nil
 }

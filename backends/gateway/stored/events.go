@@ -166,9 +166,9 @@ func (l *eventLog) flush(ctx context.Context, t *Turn) error {
 		return err
 	}
 	err = t.service.db.Write(ctx, func(c store.Conn) error {
-		var one int
+		var found int
 		if err := c.Row(`SELECT 1 FROM gateway_responses WHERE id = ? AND runner = ?`+c.Keep(), t.ID, t.service.node).Scan(
-			&one,
+			&found,
 		); err != nil {
 			return err
 		}

@@ -152,7 +152,7 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 	switch {
 	case f.last:
 		return true, nil
-	case over(status):
+	case final(status):
 		return true, f.conclude(ctx)
 	case time.Since(f.wrote) >= followAlive:
 		return false, f.write([]byte(": keep-alive\n\n"))

@@ -70,17 +70,17 @@ func setMembers(object []byte, members []member) []byte {
 	set := make([]bool, len(members))
 	last := -1
 	err := s.Object(func(key []byte) error {
-		at := -1
+		index := -1
 		for i := range members {
 			if string(key) == members[i].name {
-				at = i
+				index = i
 			}
 		}
 		from := s.Start()
 		err := s.Skip()
-		if last = s.Offset(); err == nil && at >= 0 {
-			edits.Replace(from, last, members[at].value)
-			set[at] = true
+		if last = s.Offset(); err == nil && index >= 0 {
+			edits.Replace(from, last, members[index].value)
+			set[index] = true
 		}
 		return err
 	})

@@ -23,7 +23,7 @@ const (
 // occupied is the cached total size of an owner's stored objects.
 type occupied struct {
 	bytes int64
-	at    time.Time // when it was added up
+	read    time.Time // when it was added up
 }
 
 // codeFull is the code of the error for an owner whose quota is used up.
@@ -50,12 +50,12 @@ func (s *Service) room(ctx context.Context, owner string, size int64, o *Options
 	if known.bytes+size > o.Quota {
 		believed = fullKept
 	}
-	if !ok || now.Sub(known.at) >= believed {
+	if !ok || now.Sub(known.read) >= believed {
 		var err error
 		if known.bytes, err = s.addUp(ctx, owner); err != nil {
 			return err
 		}
-		known.at = now
+		known.read = now
 		s.mu.Lock()
 		if len(s.sizes) >= maxSizes {
 			clear(s.sizes)
@@ -70,7 +70,7 @@ func (s *Service) room(ctx context.Context, owner string, size int64, o *Options
 }
 
 // took adds size bytes to the cached size of an owner's stored objects.
-func (s *Service) took(owner string, size int64) {
+func (s *Service) addSize(owner string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.sizes[owner]; ok {
@@ -80,7 +80,7 @@ func (s *Service) took(owner string, size int64) {
 }
 
 // freed discards the cached size of an owner's stored objects, since some were deleted.
-func (s *Service) freed(owner string) {
+func (s *Service) forgetSize(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sizes, owner)

@@ -201,15 +201,15 @@ func (t *Turn) members(object []byte, stores bool) []byte {
 		}
 		return string(jsontext.AppendQuoted(nil, text))
 	}
-	held := "null"
+	conversation := "null"
 	if t.conversation != "" {
-		held = `{"id":` + quoted(t.conversation) + `}`
+		conversation = `{"id":` + quoted(t.conversation) + `}`
 	}
 	return setMembers(object, []member{
 		{"id", quoted(t.ID)},
 		{"background", strconv.FormatBool(t.Background)},
 		{"store", strconv.FormatBool(stores)},
 		{"previous_response_id", quoted(t.previous)},
-		{"conversation", held},
+		{"conversation", conversation},
 	})
 }

@@ -19,7 +19,7 @@ import (
 // request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
-	asked                     bool // store is given, and not only the default
+	explicit                     bool // store is given, and not only the default
 	previous, conversation    string
 	input                     []byte
 	members                   []jsontext.Item // of the body; those to remove are marked
@@ -38,7 +38,7 @@ func read(body []byte) (q *request, ok bool, err error) {
 	twice := false
 	q.members, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		name := string(key)
-		twice = twice || slices.Contains(mine[:], name) && slices.Contains(q.names, name)
+		twice = twice || slices.Contains(handled[:], name) && slices.Contains(q.names, name)
 		q.names = append(q.names, name)
 		kind, from := s.Kind(), s.Start()
 		if err := s.Skip(); err != nil {
@@ -59,13 +59,13 @@ func read(body []byte) (q *request, ok bool, err error) {
 }
 
 // mine are the members that this package reads.
-var mine = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
+var handled = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
 // member reads a member. A member of the wrong type stays in the body, where the reader of the format refuses it.
 func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
 	switch name {
 	case "store":
-		q.store, q.asked = string(value) != "false", string(value) == "true"
+		q.store, q.explicit = string(value) != "false", string(value) == "true"
 	case "stream":
 		q.stream = string(value) == "true"
 	case "background":
@@ -114,15 +114,15 @@ func (q *request) check() error {
 // input.
 func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	var edits jsontext.Edits
-	kept := false
+	more := false
 	for i := range q.members {
 		m := &q.members[i]
 		m.Drop = m.Drop || len(history) > 0 && q.names[i] == "input"
-		kept = kept || !m.Drop
+		more = more || !m.Drop
 	}
 	if len(history) > 0 {
-		at := bytes.IndexByte(body, '{') + 1
-		edits.Replace(at, at, q.inputMember(history, kept))
+		start := bytes.IndexByte(body, '{') + 1
+		edits.Replace(start, start, q.inputMember(history, more))
 	}
 	edits.Remove(q.members)
 	if len(edits) == 0 {
@@ -166,7 +166,7 @@ type Turn struct {
 	renews       bool // whether the chain's expiry must be extended
 	conversation string
 	input        []json.RawMessage
-	kept         map[string]json.RawMessage
+	items         map[string]json.RawMessage
 	created      int64
 	log          *eventLog // only for a streamed answer in the background
 	failure      string    // the error of a failed response as JSON, or empty if it is not known
@@ -197,7 +197,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 		depth:        1,
 		conversation: q.conversation,
 		created:      s.now().Unix(),
-		kept:         make(map[string]json.RawMessage),
+		items:         make(map[string]json.RawMessage),
 	}
 	var history []json.RawMessage
 	switch {
@@ -243,7 +243,7 @@ func (t *Turn) room(ctx context.Context, q *request) error {
 	switch {
 	case refusal == nil || refusal.Code != codeFull:
 		return nil // a database that cannot be asked now may be there when the answer is stored
-	case q.asked || q.background || q.previous != "" || q.conversation != "":
+	case q.explicit || q.background || q.previous != "" || q.conversation != "":
 		return err
 	}
 	t.stores, t.input = false, nil
@@ -280,11 +280,11 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	own := 1
+	added := 1
 	if v := gjson.ParseBytes(q.input); v.IsArray() {
-		own = int(v.Get("#").Int())
+		added = int(v.Get("#").Int())
 	}
-	if t.stores && len(items)+own >= t.options.Items { // at least one item of the answer must fit
+	if t.stores && len(items)+added >= t.options.Items { // at least one item of the answer must fit
 		return nil, conversationFull(t.conversation, t.options.Items)
 	}
 	for i := range items {
@@ -297,12 +297,12 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 // if the answer is not stored; the caller then has to keep the item. text is only valid during the call. A nil Turn
 // keeps nothing.
 func (t *Turn) KeepItem(id string, text []byte) bool {
-	const most = 1000 // items of an answer
+	const limit = 1000 // items of an answer
 	if t == nil || !t.stores {
 		return false
 	}
-	if id != "" && len(t.kept) < most && int64(len(text)) <= t.options.Size {
-		t.kept[id] = slices.Clone(text)
+	if id != "" && len(t.items) < limit && int64(len(text)) <= t.options.Size {
+		t.items[id] = slices.Clone(text)
 	}
 	return true
 }
@@ -313,14 +313,14 @@ func (s *Service) FindItems(ctx context.Context, owner string, ids []string) (ma
 	if err != nil {
 		return nil, err
 	}
-	wanted := make(map[string]bool, len(ids))
+	requested := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		wanted[id] = true
+		requested[id] = true
 	}
 	found := make(map[string]string, len(ids))
 	for _, d := range documents {
 		for _, item := range d.output() {
-			if id := gjson.GetBytes(item, "id").Str; wanted[id] {
+			if id := gjson.GetBytes(item, "id").Str; requested[id] {
 				found[id] = string(item)
 			}
 		}

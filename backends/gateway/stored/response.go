@@ -30,7 +30,7 @@ const (
 )
 
 // over reports whether a status is final.
-func over(status string) bool { return status != statusQueued && status != statusInProgress }
+func final(status string) bool { return status != statusQueued && status != statusInProgress }
 
 // response is a row of gateway_responses.
 type response struct {
@@ -150,7 +150,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if n == 0 {
 		return notFound("response", id)
 	}
-	s.freed(owner)
+	s.forgetSize(owner)
 	s.giveUpRun(id)
 	return nil
 }
@@ -165,7 +165,7 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 	if !r.background {
 		return nil, invalid("response_id", "%s was not made with background: only such can be cancelled", hub.Shown(id))
 	}
-	if !over(r.status) {
+	if !final(r.status) {
 		err := s.db.Write(ctx, func(c store.Conn) error {
 			_, err := c.Exec(`UPDATE gateway_responses SET status = 'cancelled', runner = '', leased_until = 0
 				WHERE id = ? AND owner = ? AND status IN ('queued', 'in_progress')`, id, owner)
@@ -195,7 +195,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		return err
 	}
 	status := gjson.GetBytes(object, "status").Str
-	if !over(status) || status == "" {
+	if !final(status) || status == "" {
 		return fmt.Errorf("the answer ends with the status %q", status)
 	}
 	if int64(len(text)) > t.options.Size && status != statusFailed {
@@ -245,7 +245,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		return s.appendItems(c, t.owner, t.conversation, added, expires)
 	})
 	if err == nil {
-		s.took(t.owner, int64(len(text))+sizes(added))
+		s.addSize(t.owner, int64(len(text))+sizes(added))
 	}
 	return err
 }
@@ -266,8 +266,8 @@ func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {
 		id := item.Get("id").Str
-		if kept, ok := t.kept[id]; ok && string(kept) != item.Raw {
-			hidden[id] = kept
+		if complete, ok := t.items[id]; ok && string(complete) != item.Raw {
+			hidden[id] = complete
 		}
 		return true
 	})

@@ -16,8 +16,8 @@ const (
 )
 
 // bucketOf returns the bucket for a duration.
-func bucketOf(took time.Duration) int {
-	ms := float64(took) / float64(time.Millisecond)
+func bucketOf(latency time.Duration) int {
+	ms := float64(latency) / float64(time.Millisecond)
 	if ms <= 1 {
 		return 0
 	}
@@ -35,7 +35,7 @@ type Counts struct {
 	// refused because of the client.
 	Answered, Failed int64
 
-	took [buckets]int64
+	answered [buckets]int64
 }
 
 // add counts n requests of a bucket. Buckets beyond the last one, which another version may have written, count as the
@@ -46,14 +46,14 @@ func (c *Counts) add(bucket int, n int64) {
 		return
 	}
 	c.Answered += n
-	c.took[min(bucket, buckets-1)] += n
+	c.answered[min(bucket, buckets-1)] += n
 }
 
 // Add adds the counts of o to c.
 func (c *Counts) Add(o *Counts) {
 	c.Answered, c.Failed = c.Answered+o.Answered, c.Failed+o.Failed
-	for i, n := range o.took {
-		c.took[i] += n
+	for i, n := range o.answered {
+		c.answered[i] += n
 	}
 }
 
@@ -63,15 +63,15 @@ func (c *Counts) Total() int64 { return c.Answered + c.Failed }
 // Percentile returns the duration within which the given part of the answers, for example 0.95, was complete. It
 // interpolates within a bucket, so the result is off by a quarter at most. Without answers it returns 0.
 func (c *Counts) Percentile(part float64) time.Duration {
-	want := part * float64(c.Answered)
+	target := part * float64(c.Answered)
 	var before int64
 	last := -1
-	for i, n := range c.took {
+	for i, n := range c.answered {
 		if n == 0 {
 			continue
 		}
 		last = i
-		if float64(before+n) >= want {
+		if float64(before+n) >= target {
 			break
 		}
 		before += n
@@ -83,6 +83,6 @@ func (c *Counts) Percentile(part float64) time.Duration {
 		return endOf(0)
 	}
 	begin := endOf(last - 1)
-	within := min(max((want-float64(before))/float64(c.took[last]), 0), 1)
-	return begin + time.Duration(within*float64(endOf(last)-begin))
+	share := min(max((target-float64(before))/float64(c.answered[last]), 0), 1)
+	return begin + time.Duration(share*float64(endOf(last)-begin))
 }

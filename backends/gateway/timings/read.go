@@ -33,18 +33,18 @@ type Line struct {
 // so they lag behind the requests by at most spending.FlushInterval.
 func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error) {
 	// The statement groups only by columns that distinguish lines: sorting fewer columns takes half of the time.
-	slot, team, model, by := "0", "''", "'', ''", ""
+	slot, team, model, group := "0", "''", "'', ''", ""
 	if q.Apart {
-		slot, by = "slot", "slot, "
+		slot, group = "slot", "slot, "
 	}
 	switch q.Kind {
 	case All:
 	case Model:
 		model = "provider, model"
-		by += model + ", "
+		group += model + ", "
 	case Team:
 		team = "team_id"
-		by += team + ", "
+		group += team + ", "
 	}
 	micros := q.Unit.Microseconds()
 	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
@@ -52,7 +52,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 		lines = nil
 		return c.All(
 			`SELECT `+slot+`, `+team+`, `+model+`, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
-			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+by+`bucket ORDER BY `+by+`bucket`,
+			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+group+`bucket ORDER BY `+group+`bucket`,
 			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to},
 			func(row store.Row) error {
 				var slot, n int64
@@ -64,7 +64,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 				if q.Apart {
 					line.Slot = schema.Moment(slot * micros)
 				}
-				if last := len(lines) - 1; last < 0 || !lines[last].same(&line) {
+				if last := len(lines) - 1; last < 0 || !lines[last].sameSubject(&line) {
 					lines = append(lines, &line)
 				}
 				lines[len(lines)-1].add(bucket, n)
@@ -76,6 +76,6 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 }
 
 // same reports whether two lines have the same slot and subject.
-func (l *Line) same(o *Line) bool {
+func (l *Line) sameSubject(o *Line) bool {
 	return l.Slot.Equal(o.Slot) && l.TeamID == o.TeamID && l.Provider == o.Provider && l.Model == o.Model
 }

@@ -38,7 +38,7 @@ const (
 type table struct {
 	kind Kind
 	unit time.Duration
-	kept time.Duration
+	keepFor time.Duration
 }
 
 // tables lists all combinations of kind and unit that are kept.
@@ -128,7 +128,7 @@ func (b *Batch) rows() map[key]int64 {
 }
 
 // slotOf returns the number of units between 1970 and a time.
-func slotOf(at time.Time, unit time.Duration) int64 { return schema.Micros(at) / unit.Microseconds() }
+func slotOf(t time.Time, unit time.Duration) int64 { return schema.Micros(t) / unit.Microseconds() }
 
 // upsertRows is the largest number of rows in one statement.
 const upsertRows = 50
@@ -176,7 +176,7 @@ func Expired() []func(now time.Time, limit int) (statement string, args []any) {
 		all = append(all, func(now time.Time, limit int) (string, []any) {
 			return `DELETE FROM gateway_timings WHERE (` + columns + `) IN (SELECT ` + columns + ` FROM gateway_timings
 				WHERE unit = ? AND kind = ? AND slot < ? ORDER BY slot LIMIT ?)`,
-				[]any{int64(t.unit / time.Second), string(t.kind), slotOf(now.Add(-t.kept), t.unit), limit}
+				[]any{int64(t.unit / time.Second), string(t.kind), slotOf(now.Add(-t.keepFor), t.unit), limit}
 		})
 	}
 	return all
