@@ -80,8 +80,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return parseWait(text, now)
 }
 
-// exhausted returns the longest wait among the empty rate limits, after which all of them are reset. daily is set if the
-// one. ok is false if no rate limit is empty.
+// exhausted returns the longest wait among the empty rate limits, after which all of them are reset. daily is set if
+// the limit with that wait is a daily one. ok is false if no rate limit is empty.
 func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool) {
 	for i := range buckets {
 		b := &buckets[i]
