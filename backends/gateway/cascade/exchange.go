@@ -67,7 +67,7 @@ func (x *exchange) open() io.ReadCloser {
 		return x.shaped.Reader()
 	}
 	// Transports send a small body in one write with the header if they know the reader's type.
-	if len(x.written) < minLetGo {
+	if len(x.written) < minReleased {
 		return io.NopCloser(bytes.NewReader(x.written))
 	}
 	return &largeBody{left: x.written}
@@ -180,8 +180,8 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		x.written, x.dropped = written.Body, written.Dropped // what the reader left out is still in the client's own bytes
 		return x, nil
 	}
-	if h.Own != nil {
-		return nil, h.Own
+	if h.OwnFormatError != nil {
+		return nil, h.OwnFormatError
 	}
 	written, err := format.Write(h, target)
 	if err != nil {

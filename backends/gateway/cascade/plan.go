@@ -333,7 +333,7 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	case len(m.Endpoints) > 0:
 		return "answers to give: see POST /v1/" + m.Endpoints[0]
 	case needs == 0:
-	case needs&wire.NeedOwn != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.formatFor(c))):
+	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.formatFor(c))):
 		return lackOwn
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
@@ -366,7 +366,7 @@ func (r *run) untranslatable() *apierror.Error {
 	if r.req.Hub == nil {
 		return nil
 	}
-	own, _ := apierror.From(r.req.Hub.Own)
+	own, _ := apierror.From(r.req.Hub.OwnFormatError)
 	return own
 }
 

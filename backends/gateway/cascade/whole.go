@@ -161,7 +161,7 @@ func (r *run) releaseBody() {
 	if r.req.Chat != nil {
 		r.req.Chat.Release()
 	}
-	if h := r.req.Hub; h == nil || len(h.Body) < minLetGo || !h.LetGo() {
+	if h := r.req.Hub; h == nil || len(h.Body) < minReleased || !h.ReleaseBody() {
 		return
 	}
 	if !r.aliased {
@@ -172,8 +172,8 @@ func (r *run) releaseBody() {
 	r.req.Release()
 }
 
-// minLetGo is the size in bytes from which on a body is released early.
-const minLetGo = 64 << 10
+// minReleased is the size in bytes from which on a body is released early.
+const minReleased = 64 << 10
 
 // maxDropped limits the number of names in the header that lists dropped parameters (specification 1.3).
 const maxDropped = 20

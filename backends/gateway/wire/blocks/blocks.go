@@ -198,8 +198,8 @@ func (a *Answer) Take(d *hub.Delta) {
 
 // own returns the client's name of a tool.
 func (a *Answer) own(name string) string {
-	if t := a.Request.Tool(name); t.Own != "" {
-		return t.Own
+	if t := a.Request.Tool(name); t.ClientName != "" {
+		return t.ClientName
 	}
 	return name
 }

@@ -70,7 +70,7 @@ func (r *request) read(root gjson.Result) error {
 			err = r.effort(value)
 		case "thinking", "reasoning":
 			if effort := spelledEffort(key, value); effort != "" {
-				r.Spelled = effort
+				r.OtherEffort = effort
 			}
 			err = r.param(key, value)
 		case "stop":

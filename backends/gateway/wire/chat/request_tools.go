@@ -52,7 +52,7 @@ func readTool(value gjson.Result) (hub.Tool, error) {
 	default:
 		err = bad("type", "must be function or custom, it is %s", quote(kind))
 	}
-	tool.Name = hub.LegalName(tool.Own)
+	tool.Name = hub.LegalName(tool.ClientName)
 	if mark := value.Get("cache_control"); mark.IsObject() {
 		tool.Cache = mark.Raw
 	}
@@ -66,7 +66,7 @@ func readFunction(value gjson.Result) (tool hub.Tool, err error) {
 	err = each(value, func(key string, value gjson.Result) (err error) {
 		switch key {
 		case "name":
-			tool.Own, err = name(key, value)
+			tool.ClientName, err = name(key, value)
 		case "description":
 			tool.Description, err = text(key, value)
 		case "parameters":
@@ -76,7 +76,7 @@ func readFunction(value gjson.Result) (tool hub.Tool, err error) {
 		}
 		return err
 	})
-	if err == nil && tool.Own == "" {
+	if err == nil && tool.ClientName == "" {
 		err = missing("name")
 	}
 	return tool, err
@@ -87,7 +87,7 @@ func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 		return tool, wrongType("", "an object", value)
 	}
 	tool = hub.Tool{Kind: hub.ToolCustom, Parameters: customSchema}
-	if tool.Own, err = name("name", value.Get("name")); err != nil {
+	if tool.ClientName, err = name("name", value.Get("name")); err != nil {
 		return tool, err
 	}
 	if tool.Description, err = text("description", value.Get("description")); err != nil {
@@ -167,7 +167,7 @@ func (r *request) allowedTools(value gjson.Result) error {
 	if err != nil {
 		return err
 	}
-	r.Tools = slices.DeleteFunc(r.Tools, func(t hub.Tool) bool { return !allowed[t.Own] })
+	r.Tools = slices.DeleteFunc(r.Tools, func(t hub.Tool) bool { return !allowed[t.ClientName] })
 	if len(r.Tools) == 0 {
 		return bad("tools", "must name at least one of the request's tools")
 	}

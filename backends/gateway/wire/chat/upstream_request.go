@@ -282,7 +282,7 @@ func (w *body) tools() error {
 		if tool.Parameters != "" {
 			w.dst = append(w.dst, `,"parameters":`...)
 			if err := w.schema(tool.Parameters); err != nil {
-				return errors.Join(errors.New("the parameters of tool "+tool.Own), err)
+				return errors.Join(errors.New("the parameters of tool "+tool.ClientName), err)
 			}
 		}
 		w.strict(tool.Strict)

@@ -159,10 +159,10 @@ func (w *writer) appendCall(dst []byte, id string, tool *hub.Tool) []byte {
 		dst = w.appendThought(dst)
 	}
 	if tool.Kind == hub.ToolCustom {
-		dst = jsontext.AppendMember(dst, `,"type":"custom","custom":{"name":`, tool.Own)
+		dst = jsontext.AppendMember(dst, `,"type":"custom","custom":{"name":`, tool.ClientName)
 		return append(dst, `,"input":"`...)
 	}
-	dst = jsontext.AppendMember(dst, `,"type":"function","function":{"name":`, tool.Own)
+	dst = jsontext.AppendMember(dst, `,"type":"function","function":{"name":`, tool.ClientName)
 	return append(dst, `,"arguments":"`...)
 }
 

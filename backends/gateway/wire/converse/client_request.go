@@ -45,7 +45,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	}
 	in.unread(&in.top, "messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "promptVariables",
 		"additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig", "serviceTier")
-	in.q.Weigh()
+	in.q.SetNeeds()
 	return in.q, nil
 }
 

@@ -54,7 +54,7 @@ func (in *clientReader) tool(v fields.Value) error {
 	if len(own) > maxToolName {
 		return name.Invalid("must have at most %d bytes, it has %d", maxToolName, len(own))
 	}
-	t := hub.Tool{Name: hub.LegalName(own), Own: own}
+	t := hub.Tool{Name: hub.LegalName(own), ClientName: own}
 	if in.defines(t.Name) {
 		return name.Invalid("is the name of another tool already: %s", hub.Shown(own))
 	}

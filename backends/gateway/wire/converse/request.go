@@ -16,10 +16,10 @@ import (
 // Write returns a request for Converse or ConverseStream. The model is not part of the body but of the address. Its
 // errors name what the format cannot express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.OtherOutput(); kind != "" {
+	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
 	}
-	r = r.InCommonWords()
+	r = r.WithOtherEffort()
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the Converse format gives one answer", n)
 	}
@@ -50,7 +50,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.output()
 	w.params(w.reasoning())
 	w.Dst = append(w.Dst, '}')
-	w.dropped = append(w.dropped, r.OnlyOfChat()...)
+	w.dropped = append(w.dropped, r.ChatOnlyPaths()...)
 	written := hub.Written{Body: w.Dst, Dropped: w.dropped}
 	if r.Stream {
 		written.Header = map[string]string{"Accept": wire.EventStreamType}

@@ -61,7 +61,7 @@ func (e *editor) top() error {
 		case "context_management":
 			contexts = n
 		}
-		e.Usual(name, "max_tokens", from, s.Offset())
+		e.CommonEdit(name, "max_tokens", from, s.Offset())
 		e.Drop(item, name, wire.Foreign(wire.APIMessages, key) || e.drops(name))
 		return err
 	})

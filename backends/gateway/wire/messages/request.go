@@ -80,7 +80,7 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 	if err := r.read(&f); err != nil {
 		return nil, err
 	}
-	r.request.Weigh()
+	r.request.SetNeeds()
 	return r.request, nil
 }
 
@@ -282,8 +282,8 @@ func (r *reader) instruct(parts []hub.Part) {
 // own records that only an upstream of this format, which gets the client's bytes, can carry the request. err is the
 // client's error if there is no such upstream.
 func (r *reader) own(err error) {
-	if r.request.Needs |= wire.NeedOwn; r.request.Own == nil {
-		r.request.Own = err
+	if r.request.Needs |= wire.NeedOwnFormat; r.request.OwnFormatError == nil {
+		r.request.OwnFormatError = err
 	}
 }
 

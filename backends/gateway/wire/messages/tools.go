@@ -35,10 +35,10 @@ func (r *reader) tools(f *fields) error {
 			}
 			return err
 		}
-		if _, twice := seen[t.Own]; twice {
-			return invalid(at+".name", "is the name of another tool already: %s", hub.Shown(t.Own))
+		if _, twice := seen[t.ClientName]; twice {
+			return invalid(at+".name", "is the name of another tool already: %s", hub.Shown(t.ClientName))
 		}
-		seen[t.Own] = struct{}{}
+		seen[t.ClientName] = struct{}{}
 		r.request.Tools = append(r.request.Tools, *t)
 		return nil
 	})
@@ -72,7 +72,7 @@ func (r *reader) tool(v gjson.Result, at string) (*hub.Tool, error) {
 	if len(own) > maxToolName {
 		return nil, invalid(at+".name", "must have at most %d bytes, it has %d", maxToolName, len(own))
 	}
-	t := &hub.Tool{Name: hub.LegalName(own), Own: own}
+	t := &hub.Tool{Name: hub.LegalName(own), ClientName: own}
 	if t.Cache, err = mark(f.cache, at); err != nil {
 		return nil, err
 	}
@@ -216,11 +216,11 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 		return hub.Choice{}, nil
 	}
 	for i := range r.request.Tools {
-		if r.request.Tools[i].Own == own {
+		if r.request.Tools[i].ClientName == own {
 			return hub.Choice{Mode: "function", Name: r.request.Tools[i].Name}, nil
 		}
 	}
-	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwn != 0 {
+	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwnFormat != 0 {
 		return hub.Choice{}, nil // it is dropped, or may be one of a toolset
 	}
 	return hub.Choice{}, invalid(at, "is %s, which is not in tools", hub.Shown(own))

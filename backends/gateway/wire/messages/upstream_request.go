@@ -15,10 +15,10 @@ const upstreamMaxTokens = 4096
 
 // Write returns a request for a messages upstream (specification 10).
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.OtherOutput(); kind != "" {
+	if kind := r.ChatOnlyOutput(); kind != "" {
 		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
 	}
-	r = r.InCommonWords()
+	r = r.WithOtherEffort()
 	w := newUpstreamWriter(r, t, make([]byte, 0, len(r.Body)+2048))
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the messages format gives one answer", n)
@@ -46,7 +46,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.reasoning()
 	w.stop()
 	version := w.params()
-	w.dropped = append(w.dropped, r.OnlyOfChat()...)
+	w.dropped = append(w.dropped, r.ChatOnlyPaths()...)
 	if r.Stream {
 		w.Dst = append(w.Dst, `,"stream":true`...)
 	}

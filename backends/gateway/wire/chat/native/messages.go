@@ -191,7 +191,7 @@ func (r *Request) medium(m *medium) {
 		r.MediaTokens += wire.FileTokens(m.file)
 	case wire.NeedAudio:
 		r.MediaTokens += wire.AudioTokens
-	case wire.NeedTools, wire.NeedJSONSchema, wire.NeedPrefill, wire.NeedChoices, wire.NeedOwn: // no media
+	case wire.NeedTools, wire.NeedJSONSchema, wire.NeedPrefill, wire.NeedChoices, wire.NeedOwnFormat: // no media
 	}
 }
 
