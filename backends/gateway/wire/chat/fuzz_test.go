@@ -195,7 +195,7 @@ func essence(r *hub.Request) []hub.Message {
 	w := &body{request: r}
 	out := make([]hub.Message, 0, len(r.Messages))
 	for _, m := range r.Messages {
-		if w.hollow(&m) {
+		if w.isEmpty(&m) {
 			continue
 		}
 		m.Reasoning = nil
