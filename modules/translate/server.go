@@ -62,8 +62,8 @@ func (t *translation) write(result *conversion) error {
 
 // write writes a request for the server.
 func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
-	if ask.Own != nil {
-		return hub.Written{}, ask.Own
+	if ask.OwnFormatError != nil {
+		return hub.Written{}, ask.OwnFormatError
 	}
 	model := catalog.Model{
 		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true,
