@@ -384,15 +384,6 @@ type Ref struct {
 // trying out the server.
 func (c *Config) Localhost() bool { return c.issuer != nil && localhost(c.issuer.Hostname()) }
 
-// IssuerPath returns the path of the issuer, or "" if it has none. Metadata documents are also served at their
-// well-known path followed by it.
-func (c *Config) IssuerPath() string {
-	if c.issuer == nil {
-		return ""
-	}
-	return c.issuer.EscapedPath()
-}
-
 // Networks returns server.allow_networks.
 func (c *Config) Networks() []netip.Prefix {
 	list := make([]netip.Prefix, 0, len(c.Server.AllowNetworks))

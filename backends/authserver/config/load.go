@@ -93,17 +93,6 @@ func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error
 	return l.Config, nil
 }
 
-// defaults is the configuration without a file and an environment. The rules are not applied to it.
-var defaults = func() *Config {
-	c := new(Config)
-	for i := range keys {
-		if err := set(keys[i].at(c), keys[i].Default); err != nil {
-			panic(keys[i].Name + ": " + err.Error())
-		}
-	}
-	return c
-}()
-
 // loader is a configuration that is being loaded.
 type loader struct {
 	*Config

@@ -51,12 +51,6 @@ func (s *Users) hash(ctx context.Context, pass, email, name string) (string, err
 	return s.Passwords.Hash(ctx, pass)
 }
 
-// SetPassword sets the password of a user.
-func (s *Users) SetPassword(ctx context.Context, id, pass, by string) error {
-	_, err := s.Update(ctx, id, Change{Password: &pass}, by)
-	return err
-}
-
 // Verify returns the active user with a mail address and a password, or ErrCredentials if there is none. It computes
 // one hash whether or not the user exists. A password that was hashed with other parameters, or by another program, is
 // hashed again.
