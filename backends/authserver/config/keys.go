@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Key is an entry of the table: one leaf of the YAML file.
+// Key is an entry of the table: a key of the YAML file that has a value, not other keys.
 type Key struct {
-	// Name is the path of the key, such as server.address.
+	// Name is the path of the key in the file, such as server.address.
 	Name string
-	// Default is the value if neither the file nor the environment sets it, as it would be written in the environment.
-	// The empty string means false, 0 or an empty list.
+	// Default is the value if neither the file nor the environment sets the key, in the syntax of environment
+	// variables. The empty string means false, 0 or an empty list.
 	Default string
-	// Env is the environment variable. If it is empty, that is AUTHSERVER_ followed by the name in capitals, with _ in
-	// place of each dot. The value "none" means that there is no variable.
+	// Env is the name of the environment variable. Default: AUTHSERVER_ followed by the name of the key in capitals,
+	// with _ in place of each dot. The value "none" means that no variable sets the key.
 	Env string
 	// Secret is set if the value must never be shown.
 	Secret bool
-	// Own is set for a key that is an addition to the contract.
+	// Own is set for a key that was added to the original list of keys, which the tests compare.
 	Own bool
 	// Rule describes the meaning of the key and its permitted values.
 	Rule string
@@ -29,7 +29,7 @@ type Key struct {
 
 const none = "none"
 
-// Variable returns the name of the environment variable, or "" if there is none.
+// Variable returns the name of the environment variable, or "" if no variable sets the key.
 func (k *Key) Variable() string {
 	switch k.Env {
 	case "":
@@ -40,13 +40,14 @@ func (k *Key) Variable() string {
 	return k.Env
 }
 
-// at returns a pointer to the value of the key in a configuration, which determines its type.
+// at returns a pointer to the field of c that holds the key's value. The type of the field determines how the value is
+// parsed.
 func (k *Key) at(c *Config) any {
 	return reflect.ValueOf(c).Elem().FieldByIndex(k.field).Addr().Interface()
 }
 
-// located sets where the value of each key is in a Config: it is the field whose name is that of the key, without
-// underscores and in upper or lower case, such as SQLite.Path for sqlite.path. It panics if there is none.
+// located sets the index of the Config field for each key and returns the keys. A field's name is the name of its key
+// without underscores, in any case, such as SQLite.Path for sqlite.path. It panics if a key has no field.
 func located(keys []Key) []Key {
 	for i := range keys {
 		k, kind := &keys[i], reflect.TypeFor[Config]()

@@ -7,7 +7,7 @@ import (
 )
 
 // Room returns an error with status 422 if a table already has limit rows. It is for tables that are read as a whole.
-// The name of the table must come from the schema, never from a request.
+// The name of the table must be a constant, never text from a request.
 func Room(c Conn, table string, limit int) error {
 	var n int
 	err := c.Row("SELECT count(*) FROM " + table).Scan(&n)
