@@ -234,7 +234,7 @@ func (b *Brokers) Create(ctx context.Context, p *Provider) error {
 	p.CreatedAt = b.Now().Truncate(time.Microsecond)
 	p.UpdatedAt = p.CreatedAt
 	return exists(b.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Room(c, "authserver_brokers", maxProviders); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_brokers", maxProviders); err != nil {
 			return err
 		}
 		_, err := c.Exec("INSERT INTO authserver_brokers ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

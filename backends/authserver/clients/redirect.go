@@ -72,7 +72,7 @@ func portless(uri string) (bare string, ok bool) {
 			tail = digits[n:]
 		}
 		if tail == "" || tail[0] == '/' || tail[0] == '?' {
-			return kernel.Rooted(scheme + host + tail), true
+			return kernel.WithRootPath(scheme + host + tail), true
 		}
 	}
 	return "", false

@@ -53,7 +53,7 @@ func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
 // in returns a stored client, or ErrUnknown. lock may be c.Lock(), which locks the row until the transaction ends.
 func in(c store.Conn, id, lock string) (*Client, error) {
 	one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
-	return one, kernel.None(err, ErrUnknown)
+	return one, kernel.IfNoRows(err, ErrUnknown)
 }
 
 // Filter selects clients.

@@ -148,10 +148,10 @@ func (l *loader) seeds() {
 		switch {
 		case slugs[r.Slug]:
 			return fmt.Errorf("the slug %q is given twice", r.Slug)
-		case r.URI != "" && uris[kernel.Rooted(r.URI)]:
+		case r.URI != "" && uris[kernel.WithRootPath(r.URI)]:
 			return fmt.Errorf("the uri %q is given twice", r.URI)
 		}
-		slugs[r.Slug], uris[kernel.Rooted(r.URI)] = true, true
+		slugs[r.Slug], uris[kernel.WithRootPath(r.URI)] = true, true
 		return r.check()
 	})
 }

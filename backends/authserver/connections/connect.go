@@ -190,7 +190,7 @@ const maxReturn = 2048
 // returns reports whether an entry of a list allows a URL. The URL must equal the entry, where an empty path equals
 // "/", or be below the entry if that ends with /*.
 func returns(entry, asked string) bool {
-	if asked = kernel.Rooted(asked); kernel.Rooted(entry) == asked && !strings.HasSuffix(entry, "/*") {
+	if asked = kernel.WithRootPath(asked); kernel.WithRootPath(entry) == asked && !strings.HasSuffix(entry, "/*") {
 		return true
 	}
 	below, ok := strings.CutSuffix(entry, "*")
@@ -291,7 +291,7 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 			c.Lock(), digest(random)).
 			Scan(&w.user, &w.provider, &w.back, &scope, &w.until)
 		if err != nil {
-			return kernel.None(err, errState)
+			return kernel.IfNoRows(err, errState)
 		}
 		w.scope = strings.Fields(scope)
 		switch {

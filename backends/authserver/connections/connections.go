@@ -130,7 +130,7 @@ func (x *Connections) find(ctx context.Context, user, provider string) (*Connect
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
 			user, provider))
 	})
-	return one, kernel.None(err, errNone)
+	return one, kernel.IfNoRows(err, errNone)
 }
 
 // seal returns the sealed form of a credential.
@@ -200,7 +200,7 @@ func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
 	})
 	if err != nil {
-		return nil, kernel.None(err, errNone)
+		return nil, kernel.IfNoRows(err, errNone)
 	}
 	p, err := x.options.Brokers.Find(ctx, was.Provider)
 	if err != nil {

@@ -18,9 +18,9 @@ const (
 // Batch queues rows that no other row refers to, and writes many of them in one transaction. A crash loses the rows of
 // the last tenth of a second.
 type Batch[T any] struct {
-	write func(ctx context.Context, rows []T) error
-	lost  func(rows []T, err error)
-	wake  chan struct{} // buffers one signal
+	write  func(ctx context.Context, rows []T) error
+	onLost func(rows []T, err error)
+	wake   chan struct{} // buffers one signal
 
 	mu   sync.Mutex
 	rows []T
@@ -30,8 +30,8 @@ type Batch[T any] struct {
 
 // NewBatch returns a batch. The function write stores either all rows of a call or, with an error, no row. The function
 // lost is called with rows that could not be stored and the error of write.
-func NewBatch[T any](write func(ctx context.Context, rows []T) error, lost func(rows []T, err error)) *Batch[T] {
-	return &Batch[T]{write: write, lost: lost, wake: make(chan struct{}, 1)}
+func NewBatch[T any](write func(ctx context.Context, rows []T) error, onLost func(rows []T, err error)) *Batch[T] {
+	return &Batch[T]{write: write, onLost: onLost, wake: make(chan struct{}, 1)}
 }
 
 // Add queues a row. It returns false if too many rows are waiting; it does not block.
@@ -68,7 +68,7 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 		rows = rows[len(part):]
 		if err := b.write(ctx, part); err != nil {
 			failed = err
-			b.lost(part, err)
+			b.onLost(part, err)
 		}
 	}
 	return failed
@@ -80,13 +80,13 @@ func (b *Batch[T]) Run(ctx context.Context) {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			_ = b.Flush(ctx) // lost has been called
+			_ = b.Flush(ctx) // onLost has been called
 			return
 		}
 		select {
 		case <-time.After(batchPause):
 		case <-ctx.Done():
 		}
-		_ = b.Flush(ctx) // lost has been called
+		_ = b.Flush(ctx) // onLost has been called
 	}
 }

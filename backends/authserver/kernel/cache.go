@@ -20,16 +20,16 @@ func NewCache[V any](limit int, now func() time.Time, load func(ctx context.Cont
 	return cache.New(limit, now, load)
 }
 
-// Watch calls heard with the key of every Change of a topic, on this node or another, until Close. An empty key means
+// Watch calls onChange with the key of every Change of a topic, on this node or another, until Close. An empty key means
 // that any row of the topic may have changed.
-func (s *Server) Watch(topic string, heard func(key string)) {
-	stop := s.DB.Listen("authserver_"+topic, heard)
+func (s *Server) Watch(topic string, onChange func(key string)) {
+	stop := s.DB.Listen("authserver_"+topic, onChange)
 	s.watching.Lock()
 	defer s.watching.Unlock()
 	if s.watches == nil {
 		s.watches = make(map[string][]func(string))
 	}
-	s.watches[topic] = append(s.watches[topic], heard)
+	s.watches[topic] = append(s.watches[topic], onChange)
 	s.stops = append(s.stops, stop)
 }
 

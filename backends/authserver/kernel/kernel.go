@@ -59,13 +59,13 @@ func (s *Server) Signer(label string) signed.Signer {
 // operation is the name of the metric for the duration of database operations.
 const operation = "db_operation_duration_seconds"
 
-// Allow checks whether a stored row may be changed. It calls read and passes the row to each function of rules in turn,
+// Allow checks whether a stored row may be changed. It calls read and passes the row to each of the rules in turn,
 // and returns the first error of read or of a rule. It does not read the row if there are no rules.
-func Allow[T any](may []func(one T) error, read func() (T, error)) error {
-	for _, allow := range may {
-		one, err := read()
+func Allow[T any](rules []func(row T) error, read func() (T, error)) error {
+	for _, allow := range rules {
+		row, err := read()
 		if err == nil {
-			err = allow(one)
+			err = allow(row)
 		}
 		if err != nil {
 			return err
@@ -74,8 +74,8 @@ func Allow[T any](may []func(one T) error, read func() (T, error)) error {
 	return nil
 }
 
-// None returns the error instead if err is sql.ErrNoRows, and otherwise err.
-func None(err, instead error) error {
+// IfNoRows returns the error instead if err is sql.ErrNoRows, and otherwise err.
+func IfNoRows(err, instead error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return instead
 	}

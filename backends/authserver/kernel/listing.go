@@ -18,9 +18,9 @@ type Listing struct {
 	// At is the column with the time, and ID a unique column. An index must contain both in this order. If At is empty,
 	// the rows are ordered by ID alone, which must be a number.
 	At, ID string
-	// Along is a column that precedes At and ID in their index and has the same value in all rows of the listing. It is
+	// IndexPrefix is a column that precedes At and ID in their index and has the same value in all rows of the listing. It is
 	// part of ORDER BY, so that the database uses that index. Default: no column.
-	Along string
+	IndexPrefix string
 	// Where holds conditions that are joined with AND, with their arguments in Args.
 	Where []string
 	Args  []any
@@ -79,8 +79,8 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	if l.At != "" {
 		by = l.At + order + ", " + by
 	}
-	if l.Along != "" {
-		by = l.Along + order + ", " + by
+	if l.IndexPrefix != "" {
+		by = l.IndexPrefix + order + ", " + by
 	}
 	switch {
 	case p.After == Place{}:

@@ -163,7 +163,7 @@ func text(list []string) string {
 
 // found returns a row that was read, or ErrUnknown if there is none.
 func found[T any](row *T, err error) (*T, error) {
-	return row, kernel.None(err, ErrUnknown)
+	return row, kernel.IfNoRows(err, ErrUnknown)
 }
 
 // one returns a row by its id, or ErrUnknown.
@@ -230,7 +230,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	now := x.Now().Truncate(time.Microsecond)
 	i.ID, i.CreatedAt, i.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := kernel.Room(c, "authserver_idps", idpsMost); err != nil {
+		if err := kernel.CheckRoom(c, "authserver_idps", idpsMost); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_idps ("+idpColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -306,7 +306,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(kernel.Room(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps",
+		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps",
 			p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
