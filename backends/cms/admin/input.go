@@ -20,7 +20,7 @@ const prefix = "f-"
 // browserTime is the layout in which browsers format a time.
 const browserTime = "2006-01-02T15:04:05"
 
-// input is the form element for a field of a page.
+// input is the form element in which a field of a page is edited.
 type input struct {
 	*content.Field
 	Input  string // its name in the form
@@ -50,7 +50,7 @@ type block struct {
 	Fields []*input
 }
 
-// Caption returns the label of the field, or else its name.
+// Caption returns the field's label or, if there is none, its name.
 func (i *input) Caption() string {
 	if i.Label != "" {
 		return i.Label
@@ -58,7 +58,7 @@ func (i *input) Caption() string {
 	return i.Name
 }
 
-// Kind returns the type of the HTML element.
+// Kind returns the type attribute of the HTML element.
 func (i *input) Kind() string {
 	switch i.Type {
 	case content.TypeInt, content.TypeFloat:
@@ -71,7 +71,7 @@ func (i *input) Kind() string {
 	return "text"
 }
 
-// Rows returns the number of lines of the element.
+// Rows returns the height of a textarea in lines, from 4 to 30.
 func (i *input) Rows() int { return min(max(strings.Count(i.Text, "\n")+2, 4), 30) }
 
 // schema holds the fields by name.
@@ -89,7 +89,7 @@ func (c *call) schema() (schema, error) {
 	return s, nil
 }
 
-// inputs returns the inputs for fields with their values. The names of the inputs begin with namePrefix.
+// inputs returns the inputs for the named fields with their values. The name of each input begins with namePrefix.
 func (s schema) inputs(names []string, values map[string]any, namePrefix string) (list []*input) {
 	for _, name := range names {
 		if f := s[name]; f != nil {
@@ -99,8 +99,8 @@ func (s schema) inputs(names []string, values map[string]any, namePrefix string)
 	return list
 }
 
-// input returns the form input of a field: its stored value as the browser shows it. name is the name of the input,
-// which begins with the names of the blocks that contain it.
+// input returns the form element for a field with its stored value. name is the name of the HTML element; in a block,
+// it begins with the names of the blocks that contain the field.
 func (s schema) input(f *content.Field, name string, value any) *input {
 	i := &input{Field: f, Input: name}
 	switch f.Type {
@@ -168,7 +168,7 @@ func rowOf(file map[string]any) fileRow {
 	return row
 }
 
-// each returns a list as it is, and any other value as the only element of a list.
+// each returns a list unchanged, and any other value as a list with this one element.
 func each(value any) []any {
 	switch v := value.(type) {
 	case nil:
@@ -205,7 +205,7 @@ func (r *reader) refuse(name, message string) {
 	r.faults = append(r.faults, kernel.Invalid(name, "form", message))
 }
 
-// values returns the values of fields as they were typed. old holds the values that the page has.
+// values returns the values of the named fields from the form. old holds the stored values of the page.
 func (r *reader) values(names []string, old map[string]any, namePrefix string) map[string]any {
 	made := make(map[string]any, len(names))
 	for _, name := range names {
@@ -216,9 +216,9 @@ func (r *reader) values(names []string, old map[string]any, namePrefix string) m
 	return made
 }
 
-// value returns the value of a field from the form, as content.Edit takes it, or nil for an empty input. old is the
-// stored value, from which the files are taken. Text that cannot be read as a number or as JSON is noted with
-// refuse, and shown at its input.
+// value returns the value of a field from the form, as content.Edit expects it, or nil for an empty input. old is the
+// stored value, from which the list of files is taken. If the text is not a valid number or JSON, value records an
+// error for the field with refuse.
 func (r *reader) value(f *content.Field, name string, old any) any {
 	text := strings.ReplaceAll(r.Form.Text(name), "\r\n", "\n")
 	switch f.Type {
@@ -276,7 +276,7 @@ func list(texts []string) any {
 	return made
 }
 
-// pages parses IDs and paths of pages.
+// pages parses a list of IDs and paths of pages.
 func (r *reader) pages(f *content.Field, words []string) any {
 	var ids []any
 	for _, word := range words {
@@ -300,7 +300,7 @@ func (r *reader) pages(f *content.Field, words []string) any {
 	return ids
 }
 
-// files returns the files that the page has, without those that the form removes.
+// files returns the files in the stored value old, without those that the form removes.
 func (r *reader) files(name string, old any) any {
 	removed := r.Form.Values(name + ".gone")
 	var kept []any
@@ -325,11 +325,11 @@ func (r *reader) files(name string, old any) any {
 	return kept
 }
 
-// maxBlocks limits how many blocks of a field are read.
+// maxBlocks limits how many blocks of a field are read from a form.
 const maxBlocks = 1000
 
-// blocks returns the blocks of the form in their order, without those that the form removes, and with the new one
-// that it adds.
+// blocks returns the blocks in the form in their order, without the blocks that the form removes, followed by the block
+// that the form adds, if any.
 func (r *reader) blocks(f *content.Field, name string) any {
 	type placed struct {
 		at    int64

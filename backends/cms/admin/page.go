@@ -39,7 +39,7 @@ type pageData struct {
 
 func pageAt(id int64) string { return "/pages/" + itoa(id) }
 
-// page shows a page in a form, or its draft if there is one.
+// page shows the form for a page, with the values of the page's draft if there is a draft.
 func (c *call) page() error {
 	shown, live, err := c.open(c.ID("pageId"))
 	if err != nil {
@@ -48,7 +48,8 @@ func (c *call) page() error {
 	return c.showPage(nil, shown, live)
 }
 
-// open returns a page as it is edited and as it is served.
+// open returns the page with the given ID in two states: shown is its draft, or the published page if there is no
+// draft; live is the published page.
 func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	if live, err = c.Content.Page(c.ctx(), c.by, id); err != nil || !live.Draft {
 		return live, live, err
@@ -57,8 +58,8 @@ func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	return shown, live, err
 }
 
-// showPage shows the form of a page with the values of shown, below refusal if it is not nil. live is the stored
-// page, or nil for a page that does not exist yet.
+// showPage shows the form of a page with the values of shown, and with the error refusal above it, unless that is nil.
+// live is the stored page, or nil for a page that does not exist yet.
 func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	s, err := c.schema()
 	if err != nil {
@@ -104,8 +105,8 @@ func typedTime(at kernel.Moment) string {
 	return at.Time().UTC().Format(browserTime)
 }
 
-// version returns the version that the form is based on, and the differences if somebody else has changed the page
-// in the meantime.
+// version returns the version of the page that the form was made for. If somebody has changed the page in the meantime,
+// it also returns the differences between the stored page live and the typed values.
 func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
 	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
 		var rows []difference
@@ -129,7 +130,8 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 	return edit, refusal
 }
 
-// inputFaults assigns the problems of a template's fields to their inputs.
+// inputFaults returns the error refusal, with the names of the template's fields, which names lists, replaced by the
+// names of their inputs.
 func inputFaults(refusal error, names []string) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {
@@ -146,7 +148,7 @@ func inputFaults(refusal error, names []string) error {
 	return &moved
 }
 
-// save saves a page at once or as a draft, or publishes its draft after saving.
+// save saves the form as the published page or as a draft, or saves and then publishes the draft.
 func (c *call) save() error {
 	base, live, err := c.open(c.ID("pageId"))
 	if err != nil {
@@ -190,7 +192,7 @@ func notice(page *content.Page, do string) string {
 	return text
 }
 
-// edit reads a page from a form. The error includes everything that could not be read.
+// edit returns the change of the page base that the form requests. The error joins all inputs that could not be parsed.
 func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")),
 		c.Form.Text("status")
@@ -213,7 +215,7 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	return edit, errors.Join(apierror.Join(r.faults...), c.Form.Err())
 }
 
-// moment reads a time from the form. It returns nil if the time has not been changed.
+// moment returns a time from the form, or nil if the input still has the time old.
 func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 	text := r.Form.Text(name)
 	if text == typedTime(old) {
@@ -231,7 +233,7 @@ func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 	return nil
 }
 
-// newPage shows the form for a new page, or first asks for its template.
+// newPage shows the form for a new page. If the request names no template, it first shows the templates to choose from.
 func (c *call) newPage() error {
 	parent, err := c.parent(c.Query.Number("parent"))
 	if err != nil {
@@ -274,8 +276,8 @@ func (c *call) showNew(refusal error, parent, typed *content.Page) error {
 	return c.showPage(refusal, typed, nil)
 }
 
-// create creates a page from the form and redirects to it. If it is refused, the form is shown again with what was
-// typed.
+// create creates a page from the form and redirects to the page. After an error it shows the form again with the typed
+// values.
 func (c *call) create() error {
 	parent, err := c.parent(c.Form.Number("parent"))
 	if err != nil {
@@ -333,7 +335,7 @@ func small(part *multipart.Part) (string, error) {
 	return pages.Valid(string(text)), err
 }
 
-// backTo shows a page with an error.
+// backTo shows the form of a page again, with the error refusal.
 func (c *call) backTo(id int64, refusal error) error {
 	shown, live, err := c.open(id)
 	if err != nil {
@@ -342,7 +344,7 @@ func (c *call) backTo(id int64, refusal error) error {
 	return c.showPage(refusal, shown, live)
 }
 
-// act performs an action on a page other than changing its text.
+// act performs an action on a page other than saving it, such as moving or trashing the page.
 func (c *call) act() error {
 	id, version := c.ID("pageId"), c.Form.Number("version")
 	if err := c.Form.Err(); err != nil {
@@ -387,7 +389,7 @@ func (c *call) act() error {
 	return c.Redirect(to, done)
 }
 
-// previewLasts is how long a preview link is valid.
+// previewLasts is the period of validity of a preview link.
 const previewLasts = 24 * time.Hour
 
 // preview shows a link to the preview of a page, for people without an account.
@@ -410,7 +412,7 @@ type revisionRow struct {
 	Diff []pages.Change
 }
 
-// revisions shows the revisions of a page, each with its differences from the next one.
+// revisions shows the revisions of a page, each with the differences from the following state of the page.
 func (c *call) revisions() error {
 	page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
 	if err != nil {
@@ -434,7 +436,7 @@ func (c *call) revisions() error {
 	}{page, shown})
 }
 
-// nameOf returns the name of a user and remembers it in known.
+// nameOf returns the name of the user with the given ID. It stores the name in known to avoid further queries.
 func (c *call) nameOf(known map[int64]string, id int64) string {
 	if name, ok := known[id]; ok {
 		return name
@@ -449,7 +451,7 @@ func (c *call) nameOf(known map[int64]string, id int64) string {
 	return name
 }
 
-// outline returns a page as text for comparison.
+// outline returns the title and the fields of a page as text, for comparison.
 func outline(title string, fields map[string]any) string {
 	text, _ := json.MarshalIndent(fields, "", "  ") // it was read as JSON
 	return title + "\n" + strings.ReplaceAll(string(text), `\n`, "\n") + "\n"

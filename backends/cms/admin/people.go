@@ -16,7 +16,8 @@ func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 // joined returns a cell with several texts.
 func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
-// idOf returns the ID for an action: that of a list's row, or else that in the path of the page.
+// idOf returns the ID of the record for an action: row, the ID of the list's row, or, on the page of a single record,
+// the given wildcard of the path.
 func (c *call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
@@ -87,7 +88,7 @@ func (c *call) setStatus(id, status string) error {
 	return err
 }
 
-// roleChoices appends all roles but one to a list.
+// roleChoices appends all roles except without to list.
 func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.Choice, error) {
 	roles, err := c.Accounts.Roles(c.ctx())
 	for _, role := range roles {
@@ -98,7 +99,7 @@ func (c *call) roleChoices(list []resource.Choice, without string) ([]resource.C
 	return list, err
 }
 
-// user is a user in the form. An empty password means that it is not changed.
+// user is the form of a user. An empty password leaves the password unchanged.
 type user struct {
 	accounts.Account
 	Password string
@@ -163,7 +164,7 @@ var userForm = resource.Form[*call, user]{
 	},
 }
 
-// permissionLabels describe the permissions.
+// permissionLabels are the descriptions of the permissions on the page of a role.
 var permissionLabels = map[string]string{
 	kernel.PermissionAdmin:     "Open the administration",
 	kernel.PermissionTemplates: "Change templates and fields",
@@ -243,7 +244,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 
 func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
 
-// account is the user's own account in the form.
+// account is the form in which users change their own email and password.
 type account struct{ Email, Present, Password string }
 
 var accountForm = resource.Form[*call, account]{

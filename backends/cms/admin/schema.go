@@ -31,12 +31,13 @@ var templateList = resource.List[*call, *content.Template]{
 	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.by) }),
 }
 
-// roleOptions returns the roles that a template can name; a superuser needs none.
+// roleOptions returns the roles to choose from in a template. Superusers are not listed, because they may do
+// everything.
 func roleOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.roleChoices(nil, kernel.RoleSuperuser)
 }
 
-// templateOptions returns the templates that can be above or below a page.
+// templateOptions returns the templates to choose from as templates of a page's parent or children.
 func templateOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.templateChoices(nil)
 }
@@ -141,7 +142,7 @@ var fieldList = resource.List[*call, *content.Field]{
 	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.by) }),
 }
 
-// field is a field in the form.
+// field is the form of a field.
 type field struct {
 	content.Field
 	Most                         int64
@@ -152,7 +153,7 @@ type field struct {
 
 func isOldField(_ *call, f *field) bool { return f.ID != 0 }
 
-// fieldOf returns a field in the form's representation.
+// fieldOf returns the form with the values of a stored field.
 func fieldOf(original *content.Field) *field {
 	s := &original.Settings
 	f := &field{
@@ -173,7 +174,7 @@ func bound(n *float64) string {
 	return strconv.FormatFloat(*n, 'f', -1, 64)
 }
 
-// made returns the field that the form describes.
+// made returns the field with the values of the form.
 func (f *field) made() (made content.Field, err error) {
 	made = f.Field
 	s := &made.Settings
@@ -287,7 +288,8 @@ var fieldForm = resource.Form[*call, field]{
 	Offers: func(_ *call, f *field, _ string) bool { return f.ID != 0 },
 }
 
-// settingFaults assigns the problems of settings to their inputs.
+// settingFaults returns the error refusal, with the prefix "settings." removed from the names of its fields, since the
+// inputs of the form do not have it.
 func settingFaults(refusal error) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {

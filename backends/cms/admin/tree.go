@@ -21,7 +21,7 @@ func (c *call) root() error {
 
 func treeAt(id int64) string { return "/tree/" + itoa(id) }
 
-// treeList lists the children of a page, one part at a time.
+// treeList lists the children of a page, in parts.
 var treeList = resource.List[*call, *content.Page]{
 	Path: "/tree/{pageId}", Filters: pageFilters, Search: "/find", Nouns: [2]string{"page", "pages"},
 	Empty: "No pages below this one.",
@@ -61,7 +61,8 @@ var pageColumns = []resource.Column[*content.Page]{
 	{Label: "Subpages", Show: func(p *content.Page) resource.Cell { return resource.Link(treeAt(p.ID), "Subpages") }},
 }
 
-// pageActions are the actions on several pages. If the user must not change one of them, the result names it.
+// pageActions are the actions on the selected pages of a list. If the user must not change one of the pages, the result
+// names that page.
 var pageActions = []resource.Action[*call]{
 	{
 		Name: "publish", Label: "Publish", Done: "published",
@@ -110,7 +111,7 @@ var pageFilters = []resource.Input[*call]{
 	}},
 }
 
-// pageList lists the pages whose titles contain some words, or that match a selector.
+// pageList lists the pages whose titles contain the typed words, or that match the typed selector.
 var pageList = resource.List[*call, *content.Page]{
 	Path: "/find", Head: resource.Head{Title: "Find pages"}, Nouns: [2]string{"page", "pages"}, CSV: "pages.csv",
 	Empty: "There are no pages that you may see.", Columns: pageColumns,
@@ -137,7 +138,7 @@ var pageList = resource.List[*call, *content.Page]{
 	Actions: pageActions,
 }
 
-// trashList lists the pages that can be restored.
+// trashList lists the pages in the trash that can be restored.
 var trashList = resource.List[*call, *content.Page]{
 	Path: "/trash", Nouns: [2]string{"page", "pages"}, Empty: "The trash is empty.",
 	Head: resource.Head{
@@ -171,7 +172,7 @@ var trashList = resource.List[*call, *content.Page]{
 	},
 }
 
-// above returns the ancestors of a page that the user may see, the root first.
+// above returns the ancestors of a page, from the root downwards, without those that the user may not see.
 func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
@@ -189,7 +190,7 @@ func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	return list, nil
 }
 
-// creatable returns the templates of pages that the user may create below parent.
+// creatable returns the templates of the pages that the user may create below parent.
 func (c *call) creatable(parent *content.Page) (list []*content.Template, err error) {
 	all, err := c.Content.Templates(c.ctx(), c.by)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 
 var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
 
-// answer writes the value that a method has returned.
+// answer writes the return value of a method as the answer.
 func (q *request) answer(value any) {
 	status, header := q.call.Answered()
 	if serve, ok := value.(handler.Served); ok {
@@ -66,8 +66,8 @@ func (q *request) answer(value any) {
 	_, _ = q.w.Write(body) // an error means that the client has gone
 }
 
-// merge copies the headers that a method has set. Its values of Vary are added to the existing ones, because the
-// answer varies with the origin as well.
+// merge copies header to to. Values of Vary are added to the existing values, because every answer already varies with
+// Origin.
 func merge(to, header http.Header) {
 	vary := to.Values("Vary")
 	maps.Copy(to, header)
@@ -76,8 +76,9 @@ func merge(to, header http.Header) {
 	}
 }
 
-// encode returns the body of a value and its Content-Type. A Response replaces status and headers. A nil body means
-// that there is none.
+// encode returns the encoded body for the return value of a method, and its Content-Type. If the value is a
+// handler.Response, encode sets *status and *headers to those of the Response. The body is nil if the answer has no
+// body.
 func encode(value *any, status *int, headers *http.Header) (body []byte, kind string, err error) {
 	if response, ok := (*value).(*handler.Response); ok && response != nil {
 		*value = *response
@@ -135,7 +136,7 @@ func canonical(header http.Header) http.Header {
 	return header
 }
 
-// marshal encodes a value as JSON without a final line break. It does not escape HTML characters.
+// marshal encodes a value as JSON without a final line break and without escaping HTML characters.
 func marshal(value any) ([]byte, error) {
 	if raw, ok := value.(json.RawMessage); ok {
 		return raw, nil
@@ -149,7 +150,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// status returns the status with which a call is answered.
+// status returns the status of the answer for a method's result.
 func (q *request) status(value any, err error) int {
 	if err != nil {
 		e, _ := refusal(err)
@@ -174,13 +175,14 @@ func (q *request) status(value any, err error) int {
 	return status
 }
 
-// stacked is an error that knows its stack in the site's code.
+// stacked is an error with a stack trace of the site's code.
 type stacked interface {
 	error
 	Stack() string
 }
 
-// fail answers with an error. It logs what the answer does not tell, and all errors from 500 on.
+// fail answers with an error. It logs the error if the answer does not contain all of it, or if the status is 500 or
+// above.
 func (q *request) fail(err error) {
 	e, whole := refusal(err)
 	if !whole || e.Code >= 500 {
