@@ -1,5 +1,5 @@
-// Package binding gives the scripts of a site access to its content and its accounts: the global objects pages,
-// users, templates and fields.
+// Package binding implements the global objects pages, files, users, templates and fields, by which the scripts of a
+// site access its content and its accounts.
 package binding
 
 import (
@@ -34,14 +34,15 @@ func Fields(c *content.Content) script.Definitions {
 
 type pages struct{ content *content.Content }
 
-// own are the members of a page that are not fields.
+// own are the names of a page's members that are not fields.
 var own = map[string]bool{
 	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true,
 	"created":    true,
 	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
 }
 
-// object returns a page with its own members and its fields. Its own members take precedence.
+// object returns a page as an object with the members in own and a member for each field. If names collide, the members
+// in own take precedence.
 func object(p *content.Page) script.Object {
 	o := make(script.Object, len(own)+len(p.Fields))
 	maps.Copy(o, p.Fields)
@@ -73,7 +74,7 @@ func (p pages) Get(ctx context.Context, u handler.User, selector string) (script
 	return orNone(p.get(ctx, u, selector))
 }
 
-// get returns the page of a selector, an ID or a path.
+// get returns the page that selector finds, which may also be an ID or a path.
 func (p pages) get(ctx context.Context, u handler.User, selector string) (*content.Page, error) {
 	if id, err := strconv.ParseInt(selector, 10, 64); err == nil {
 		return p.content.Page(ctx, &u, id)
@@ -84,7 +85,7 @@ func (p pages) get(ctx context.Context, u handler.User, selector string) (*conte
 	return p.content.Get(ctx, &u, selector)
 }
 
-// orNone returns nil instead of a not-found error.
+// orNone returns the page as an object, or nil without an error if err is a not-found error.
 func orNone(page *content.Page, err error) (script.Object, error) {
 	if kernel.IsNotFound(err) {
 		return nil, nil
@@ -99,7 +100,8 @@ func (p pages) Count(ctx context.Context, u handler.User, selector string) (int6
 	return p.content.Count(ctx, &u, selector)
 }
 
-// Add creates a page. given["parent"] is the ID of the parent, or a path or selector that finds it.
+// Add creates a page with the members of given. given["parent"] is the parent's ID, its path, or a selector that finds
+// it.
 func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (script.Object, error) {
 	var edit content.Edit
 	switch parent := given["parent"].(type) {
@@ -124,8 +126,8 @@ func (p pages) Save(ctx context.Context, u handler.User, id int64, changes scrip
 	return p.save(ctx, u, edit, changes)
 }
 
-// save sets the members that a script has given: name, title, status and fields. It ignores members that only the
-// site sets, so that a page that was read can be saved.
+// save sets the members name, title, status and fields that a script has given. It ignores the members that only the
+// site sets, so scripts can change a page that they have read, and pass all of it to save.
 func (p pages) save(
 	ctx context.Context, u handler.User, edit content.Edit, given script.Object,
 ) (script.Object, error) {
@@ -169,8 +171,8 @@ func known(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
-// Find returns up to limit users whose IDs are greater than after. It skips the guest and users who are not active,
-// so it may read several pages of accounts.
+// Find returns up to limit users with IDs greater than after. Since it skips the guest and disabled users, it may need
+// several queries.
 func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
 	list := []script.Object{}
 	for {
@@ -206,8 +208,8 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 	return account(found), nil
 }
 
-// definitions gives access to templates or fields. There are few of them and they are rarely used, so they are
-// converted by way of JSON.
+// definitions gives scripts access to templates or fields. They are converted to objects by way of JSON, which is fast
+// enough because they are few and rarely used.
 type definitions[T any] struct {
 	all func(ctx context.Context, u *kernel.User) ([]*T, error)
 	one func(ctx context.Context, u *kernel.User, name string) (*T, error)

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 )
 
-// The templates of the pages that every site has. Each has one page: the root of the tree at /, and below it /home,
-// /admin and /admin/users.
+// The templates of the pages that every site has. Each has exactly one page: the root of the tree at /, and below it
+// /home, /admin and /admin/users.
 const (
 	TemplateRoot  = "root"
 	TemplateHome  = "home"
@@ -15,8 +15,8 @@ const (
 	TemplateUsers = "users"
 )
 
-// Install creates the templates and pages that every site has, unless they exist. It returns the paths of the pages
-// that it created.
+// Install creates those templates and pages of every site that do not exist yet. It returns the paths of the created
+// pages.
 func (p *Content) Install(ctx context.Context) (made []string, err error) {
 	everybody := []string{kernel.RoleGuest}
 	site := kernel.Site()

@@ -41,7 +41,8 @@ var Types = []string{
 	TypeFile, TypeJSON, TypeBlocks,
 }
 
-// kinds defines how selectors compare the values of a type. JSON values cannot be searched.
+// kinds maps each field type to the selector kind that defines how its values are compared. JSON values cannot be
+// searched.
 var kinds = map[string]selector.Kind{
 	TypeText: selector.Text, TypeTextarea: selector.Text, TypeEmail: selector.Text, TypeURL: selector.Text,
 	TypeOptions: selector.Text, TypeFile: selector.Text,
@@ -62,32 +63,34 @@ const (
 	number53    = 1 << 53
 )
 
-// Settings restrict the values of a field. A setting that does not apply to the field's type is refused.
+// Settings restrict the values of a field. Settings that do not apply to the field's type are errors.
 type Settings struct {
-	// Most is the maximum number of characters of a text, or of entries of a list. Default: 255 for a text, 65,536
-	// for a textarea, 100 for a list.
+	// Most limits the characters in a text, or the entries in a list. Default: 255 for a text, 65,536 for a textarea,
+	// 100 for a list.
 	Most int `json:"most,omitempty"`
 	// Min and Max are the bounds of a number.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// Multiple allows a list of pages or options. Files and blocks are always lists.
+	// Multiple allows several pages or options, as a list. Files and blocks are always lists.
 	Multiple bool `json:"multiple,omitempty"`
-	// Options are the allowed values of a field of options.
+	// Options are the allowed values of a field of type options.
 	Options []string `json:"options,omitempty"`
-	// Templates are the templates of the pages that may be referred to. Default: any.
+	// Templates are the names of the templates whose pages a field of type page can refer to. Default: all templates.
 	Templates []string `json:"templates,omitempty"`
-	// Extensions are the allowed file name extensions, such as jpg. Default: all types of files that can be stored.
+	// Extensions are the allowed file name extensions, such as jpg. Default: the extensions of all supported file
+	// types.
 	Extensions []string `json:"extensions,omitempty"`
 	// MaxBytes is the maximum size of a file. Default: 10 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
-	// Sizes are the sizes to which images of the field are scaled down, such as 640x, x480, 640x480, or 200x200c,
+	// Sizes are the sizes to which images in the field can be scaled down, such as 640x, x480, 640x480, or 200x200c,
 	// which fills the box. Default: none.
 	Sizes []string `json:"sizes,omitempty"`
-	// Blocks lists the fields of each kind of block.
+	// Blocks maps each kind of block to the names of its fields.
 	Blocks map[string][]string `json:"blocks,omitempty"`
 }
 
-// check returns an error if the type or the settings of a field are not valid. It normalizes the extensions.
+// check returns an error if the type or the settings of the field are invalid. It converts file name extensions to
+// lower case, without a leading dot.
 func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
@@ -154,7 +157,7 @@ func (f *Field) check(s *schema) error {
 	return nil
 }
 
-// list returns the maximum number of entries of a list.
+// list returns the maximum length of a list.
 func (o *Settings) list() int {
 	if o.Most > 0 {
 		return o.Most
@@ -162,8 +165,8 @@ func (o *Settings) list() int {
 	return maxList
 }
 
-// clean validates a value and returns it in its stored form, or nil if it is empty. old is the value that the page
-// has.
+// clean validates a new value of a field and returns it in its stored form, or nil if it is empty. old is the current
+// value of the page's field.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
 	invalid := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
@@ -283,7 +286,8 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	return nil, fmt.Errorf("field %s is of the type %q", f.Name, f.Type)
 }
 
-// asNumber returns a number that was decoded from JSON or comes from JavaScript. It refuses NaN and infinities.
+// asNumber converts a number from JSON or JavaScript to a float64. It returns false for other values, NaN and
+// infinities.
 func asNumber(value any) (float64, bool) {
 	n := math.NaN()
 	switch v := value.(type) {
@@ -302,7 +306,7 @@ func asNumber(value any) (float64, bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// depth returns how deeply lists and objects are nested in a JSON value. It is 0 for a scalar.
+// depth returns the number of nested lists and objects in a JSON value, which is 0 for a scalar.
 func depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -320,7 +324,7 @@ func depth(value any) int {
 	return 0
 }
 
-// cleanList validates the value of a field that may have several values: it calls one for each, and removes
+// cleanList validates the value of a field that may have several values. It calls one for each value and removes
 // duplicates.
 func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (any, error) {
 	list, ok := value.([]any)
@@ -352,8 +356,8 @@ func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (a
 	return made, nil
 }
 
-// cleanFiles returns those files of old that value names, in the order and with the descriptions of value. New
-// files are only added by Attach.
+// cleanFiles returns the files of old that value refers to, in the order and with the descriptions of value. Only
+// Attach adds new files.
 func cleanFiles(f *Field, value, old any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -393,7 +397,8 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 	return made, nil
 }
 
-// cleanBlocks validates a list of blocks. Each block has its kind as type, and values of that kind's fields.
+// cleanBlocks validates a list of blocks. In each block, the member type names the kind of block, and the other members
+// are fields of that kind.
 func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) > f.Settings.list() {
@@ -437,14 +442,14 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	return made, nil
 }
 
-// copied is the searchable form of a value.
+// copied is a searchable copy of a value.
 type copied struct {
 	text  string
 	num   float64
 	isNum bool
 }
 
-// copies returns the searchable copies of a value.
+// copies returns the searchable copies of a value. For a list, these are the copies of all its entries.
 func (s *schema) copies(f *Field, value any) (rows []copied) {
 	switch v := value.(type) {
 	case nil:
