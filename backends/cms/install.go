@@ -24,8 +24,8 @@ func installed(site string) bool {
 	return err == nil && info.IsDir()
 }
 
-// InstallFiles creates the folders of a site and those files of its folder api that do not exist yet. It never
-// overwrites a file. It returns the created files relative to the site's folder.
+// InstallFiles creates the folders of a site, and the files in its folder api that do not exist yet. It never
+// overwrites a file. It returns the names of the created files relative to the site's folder.
 func InstallFiles(site string) (made []string, err error) {
 	for _, folder := range []string{apiFolder, "files", "cache"} {
 		if err := os.MkdirAll(filepath.Join(site, folder), 0o750); err != nil {
@@ -55,7 +55,7 @@ func InstallFiles(site string) (made []string, err error) {
 	return made, nil
 }
 
-// create writes a new file. It returns an error that wraps fs.ErrExist if the file already exists.
+// create writes a new file. If the file already exists, the error wraps fs.ErrExist.
 func create(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640) //nolint:gosec // G302: authors of the site are a group
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// maxPixels limits the images that are scaled, in pixels. A larger image is served as it is.
+	// maxPixels limits the size of images that are scaled, in pixels. Larger images are served unchanged.
 	maxPixels = 24_000_000
 	// atOnce limits how many images are decoded at the same time: each needs up to 8 bytes per pixel.
 	atOnce = 2
@@ -44,13 +44,13 @@ func scales(f *blob.File) bool {
 	return false
 }
 
-// The reasons why an image is served as it is.
+// The reasons for serving an image unchanged.
 var (
 	errNotSmaller = errors.New("the image is not larger than that")
 	errUnreadable = errors.New("the image cannot be read")
 )
 
-// cache stores scaled images under the hash of their file.
+// cache stores scaled images on disk, under the hash of the original file.
 type cache struct {
 	folder string
 	gate   chan struct{}
@@ -58,8 +58,8 @@ type cache struct {
 
 func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
 
-// get returns a scaled image, which the caller must close, and its media type. The error may be errNotSmaller or
-// errUnreadable. At most atOnce calls scale at the same time; others wait.
+// get returns a scaled image, which the caller must close, and its media type. from is the content of the original file
+// f. The error may be errNotSmaller or errUnreadable. At most atOnce calls scale images at the same time; others wait.
 func (c *cache) get(
 	ctx context.Context, f *blob.File, size content.Size, from io.Reader,
 ) (_ *os.File, mediaType string, err error) {
@@ -107,7 +107,7 @@ func (c *cache) get(
 	return kept, mediaType, err
 }
 
-// smaller decodes an image and scales it down.
+// smaller decodes the image in from and scales it down.
 func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
 	in := bufio.NewReaderSize(from, 256<<10)
 	head, err := in.Peek(256 << 10)
@@ -139,12 +139,13 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	return scale(turn(plain(read, whole), turned), part, to), nil
 }
 
-// fit returns the part of an image that is used, and the size to which it is scaled.
+// fit returns how an image of the given width and height is scaled to s: the part of the image that is used, and the
+// resulting size.
 func fit(s content.Size, width, height int) (part image.Rectangle, to image.Point) {
 	part = image.Rect(0, 0, width, height)
 	w, h := s.Width, s.Height
 	if s.Cover {
-		// The largest centered part that has the requested proportions.
+		// With Cover, the part is the largest centered rectangle with the requested proportions.
 		pw, ph := width, width*h/w
 		if ph > height {
 			pw, ph = height*w/h, height
@@ -166,14 +167,15 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 	return part, to
 }
 
-// plain converts an image to premultiplied RGBA. The first frame of a GIF may cover only a part of the whole image.
+// plain converts an image to premultiplied RGBA. The result has the bounds whole; the first frame of a GIF may be
+// smaller.
 func plain(src image.Image, whole image.Rectangle) *image.RGBA {
 	out := image.NewRGBA(whole)
 	draw.Draw(out, src.Bounds(), src, src.Bounds().Min, draw.Src)
 	return out
 }
 
-// turn rotates or mirrors an image upright, according to its Exif orientation (2 to 8).
+// turn rotates or mirrors an image to make it upright. turned is its Exif orientation (2 to 8).
 func turn(src *image.RGBA, turned byte) *image.RGBA {
 	if turned < 2 || turned > 8 {
 		return src
@@ -204,9 +206,10 @@ func turn(src *image.RGBA, turned byte) *image.RGBA {
 	return out
 }
 
-// scale scales a part of an image down to a size: each pixel is the mean of the pixels that it covers.
+// scale scales the rectangle part of an image down to the size to. Each pixel of the result is the mean of the source
+// pixels that it covers.
 func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
-	// First horizontally, then vertically, weighted by the share of each pixel that is covered.
+	// First scale horizontally, then vertically. Source pixels that are partly covered have a lower weight.
 	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
 	mean(to.X, part.Dx(), func(x int, shares []share) {
 		for y := range part.Dy() {
@@ -242,13 +245,14 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 	return out
 }
 
-// share is the weight of a source pixel in a scaled one.
+// share is the weight of a source pixel in a pixel of the scaled image.
 type share struct {
 	at int
 	of float64
 }
 
-// mean calls fn for each of n pixels with the shares of those of m source pixels that it covers.
+// mean scales a row of m source pixels to n pixels. For each of the n pixels, it calls fn with the index of the pixel
+// and the weights of the source pixels that the pixel covers.
 func mean(n, m int, fn func(at int, shares []share)) {
 	covers := float64(m) / float64(n)
 	var shares []share
@@ -264,7 +268,7 @@ func mean(n, m int, fn func(at int, shares []share)) {
 	}
 }
 
-// sweep removes the oldest scaled images until the cache is within maxCache. It counts unfinished files, too.
+// sweep removes the oldest scaled images, including unfinished ones, until the cache does not exceed maxCache.
 func (c *cache) sweep() (removed int, err error) {
 	type made struct {
 		file string

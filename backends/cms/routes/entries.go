@@ -12,7 +12,7 @@ import (
 const (
 	// maxEntries limits the number of routes of a table.
 	maxEntries = 100_000
-	// maxEndpoint limits the length of a path including its groups, in bytes.
+	// maxEndpoint limits the length of an endpoint with the prefixes of its groups, in bytes.
 	maxEndpoint = 2048
 	// Limits of the options.
 	maxBodyLimit = 64 << 20
@@ -29,31 +29,31 @@ type Entry struct {
 	At       Position
 }
 
-// Options are the options of a route, which are its fifth position.
+// Options are the options of a route. They are the fifth element of a route in the routes file.
 type Options struct {
 	// Auth requires authorization. Default: true.
 	Auth bool
-	// Roles are names of roles, one of which the user must have. An empty list allows every user. In mode none,
-	// nobody has any role.
+	// Roles are the names of the roles that may call the route. If the list is empty, every user may call it. In the
+	// authorization mode none, no caller has a role.
 	Roles []string
-	// BodyLimit limits the body of a request, from 0 to 64 MiB, in bytes. Default: 1 MiB.
+	// BodyLimit limits the body of a request, in bytes, from 0 to 64 MiB. Default: 1 MiB.
 	BodyLimit int64
-	// Timeout limits the duration of a call, from 1 ms to one minute. Default: 5 s.
+	// Timeout limits the duration of a call, from 1 ms to 1 minute. Default: 5 s.
 	Timeout time.Duration
-	// CORS lets the origins in the settings call the route. Default: true.
+	// CORS allows the origins in the settings to call the route from a browser. Default: true.
 	CORS bool
-	// Stream lets the method read the body itself. It cannot be set in a routes file.
+	// Stream passes the unread body to the method. A routes file cannot set this option.
 	Stream bool
 }
 
-// Defaults returns the options of a route that sets none.
+// Defaults returns the options of a route without options.
 func Defaults() Options {
 	return Options{Auth: true, BodyLimit: 1 << 20, Timeout: 5 * time.Second, CORS: true}
 }
 
-// Entries converts a table to a list of entries. Items with a key are groups, whose routes are served below the
-// key; groups nest. A list without a key is an entry or, if its members have keys, a map of groups as in
-// JavaScript. The error is an *Error.
+// Entries converts the value of a routes file to a list of entries. An item with a key is a group: the routes in it are
+// served below the key. Groups can be nested. A list without a key is an entry or, if its items have keys, a map of
+// groups as in JavaScript. The error is an *Error.
 func Entries(table Value) ([]Entry, error) {
 	if table.Kind != List {
 		return nil, errorAt(table.At, "the table is %s, not a list", table.Kind)
@@ -67,7 +67,7 @@ func Entries(table Value) ([]Entry, error) {
 
 type entries struct{ all []Entry }
 
-// list adds the entries and groups of a list, below a prefix.
+// list adds the entries and groups in a list. prefix is the path of the surrounding groups.
 func (e *entries) list(list Value, prefix string) *Error {
 	groups := make(map[string]bool)
 	for _, item := range list.Items {
@@ -98,7 +98,7 @@ func (e *entries) list(list Value, prefix string) *Error {
 	return nil
 }
 
-// group adds the routes of a group, whose endpoints are below prefix and the name of the group.
+// group adds the routes of a group. Their endpoints begin with prefix and the name of the group.
 func (e *entries) group(item Item, prefix string) *Error {
 	name := strings.Trim(item.Key, "/")
 	if name == "" {
@@ -116,7 +116,8 @@ func (e *entries) group(item Item, prefix string) *Error {
 	return e.list(item.Value, prefix+name+"/")
 }
 
-// entry checks a route, which is a list of four or five values, and adds it. Its endpoint is below prefix.
+// entry validates a route, which is a list of four or five values, and adds it. The endpoint of the route begins with
+// prefix.
 func (e *entries) entry(list Value, prefix string) *Error {
 	for _, item := range list.Items {
 		if item.Named {
@@ -159,8 +160,8 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	return nil
 }
 
-// checkEndpoint returns what is wrong with an endpoint apart from its patterns, which compile checks, or an empty
-// string.
+// checkEndpoint returns a description of the first fault in an endpoint, or an empty string. It does not check the
+// patterns of parameters, which compile checks.
 func checkEndpoint(endpoint string) string {
 	if len(endpoint) > maxEndpoint {
 		return "is too long"
@@ -171,7 +172,7 @@ func checkEndpoint(endpoint string) string {
 	return ""
 }
 
-// options reads the options of a route.
+// options reads the options of a route into o.
 func options(v Value, o *Options) *Error {
 	if v.Kind != List {
 		return errorAt(v.At, "the options are a map, not %s", v.Kind)
@@ -195,7 +196,7 @@ func options(v Value, o *Options) *Error {
 	return nil
 }
 
-// option checks an option of a route and sets it in o. After an error, o must not be used.
+// option validates an option of a route and sets it in o. After an error, o must not be used.
 func option(item Item, o *Options) *Error {
 	v := item.Value
 	kind := func(want Kind) *Error {

@@ -11,25 +11,25 @@ import (
 const (
 	// maxFile limits the length of a routes file, in bytes.
 	maxFile = 4 << 20
-	// maxDepth limits the nesting of its arrays.
+	// maxDepth limits the nesting of arrays in a routes file.
 	maxDepth = 32
 )
 
-// File is the content of Routes.php.
+// File is the parsed content of Routes.php.
 type File struct {
 	Requires []Require // in their order
 	Routes   Value     // a List
 }
 
-// Require is a script whose classes the routes refer to.
+// Require is a require statement: a script with classes for the routes.
 type Require struct {
 	Path string // relative to the site's folder, with slashes, such as api/Example.js
 	At   Position
 }
 
-// Read parses a routes file. It accepts only namespace, use and require statements, the assignment of $routes, and
-// comments, and executes nothing. Every error is an *Error with its position. name is the path of the file relative
-// to the site's folder, such as api/Routes.php. As in PHP, keywords and true, false and null are case-insensitive.
+// Read parses a routes file without executing it. It accepts only namespace, use and require statements, the assignment
+// of $routes, and comments. As in PHP, keywords and true, false and null are case-insensitive. name is the path of the
+// file relative to the site's folder, such as api/Routes.php. The error is an *Error with the position in the file.
 func Read(name string, src []byte) (File, error) {
 	r := &reader{name: name, src: string(src), line: 1, column: 1}
 	var f File
@@ -57,11 +57,11 @@ type reader struct {
 	name string
 	src  string
 	at   int // offset
-	// line and column are the position of the offset counted, which never exceeds at.
+	// line and column are the position of the offset counted, which is at most at.
 	counted, line, column int
 }
 
-// position returns the line and column of an offset. Calls must pass increasing offsets, so that the file is
+// position returns the line and column of an offset. Offsets must not decrease from call to call, because the file is
 // scanned only once.
 func (r *reader) position(offset int) Position {
 	for r.counted < offset {
@@ -79,7 +79,7 @@ func (r *reader) fail(format string, args ...any) {
 	panic(errorAt(r.position(r.at), format, args...))
 }
 
-// file reads the whole file: the opening tag, and then statements in any order, exactly one of which sets $routes.
+// file parses the file: the opening tag, and then statements in any order. Exactly one statement must set $routes.
 func (r *reader) file() (f File) {
 	if len(r.src) > maxFile {
 		r.fail("the file is longer than %d bytes", maxFile)
@@ -140,8 +140,8 @@ func (r *reader) routes() Value {
 	return value
 }
 
-// require parses what follows the keyword: a string, or __DIR__ and a string. Both are relative to the folder of
-// the file.
+// require parses the rest of a require statement after the keyword: a string, or __DIR__ and a string. Both are
+// relative to the folder of the routes file.
 func (r *reader) require() Require {
 	r.space()
 	at := r.position(r.at)
@@ -176,7 +176,7 @@ func (r *reader) require() Require {
 	return Require{full, at}
 }
 
-// value parses one value, which is nested in depth arrays.
+// value parses a value that is nested in depth arrays.
 func (r *reader) value(depth int) Value {
 	v := Value{At: r.position(r.at)}
 	if r.at == len(r.src) {
@@ -199,7 +199,7 @@ func (r *reader) value(depth int) Value {
 	return v
 }
 
-// constant parses a value that begins with a word.
+// constant parses a value that begins with a letter into v, such as true or array(…).
 func (r *reader) constant(v *Value, depth int) {
 	name := r.qualified()
 	switch strings.ToLower(name) {
@@ -273,8 +273,8 @@ func (r *reader) items(closing byte, depth int) []Item {
 	}
 }
 
-// integer reads a decimal integer. It refuses leading zeros, numbers out of range, and text that PHP would read as
-// another kind of number.
+// integer parses a decimal integer. It fails for leading zeros, for numbers out of range, and for text that is another
+// kind of number in PHP.
 func (r *reader) integer() int64 {
 	start := r.at
 	if r.src[r.at] == '-' {
@@ -294,7 +294,7 @@ func (r *reader) integer() int64 {
 	return n
 }
 
-// take skips a token, which must be next.
+// take skips the token sign. It fails if another token is next.
 func (r *reader) take(sign string) {
 	r.space()
 	if !strings.HasPrefix(r.src[r.at:], sign) {
@@ -303,7 +303,7 @@ func (r *reader) take(sign string) {
 	r.at += len(sign)
 }
 
-// unexpected fails and names what was found and what was expected.
+// unexpected fails with a message that names the token found and the expected token want.
 func (r *reader) unexpected(want string) {
 	if r.at >= len(r.src) {
 		r.fail("the file ends, expected %s", want)
@@ -338,7 +338,7 @@ func (r *reader) space() {
 	}
 }
 
-// word returns the next letters, digits and underscores, which may be none.
+// word returns the next letters, digits and underscores, or an empty string.
 func (r *reader) word() string {
 	start := r.at
 	for r.at < len(r.src) && wordByte(r.src[r.at]) {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// str parses a PHP string in single or double quotes. Interpolation is not supported: a variable in the string is
-// an error.
+// str parses a PHP string in single or double quotes. It fails for a variable in a string, because interpolation is not
+// supported.
 func (r *reader) str() string {
 	quote := r.src[r.at]
 	start := r.at
@@ -50,7 +50,8 @@ func (r *reader) str() string {
 	}
 }
 
-// escape parses an escape sequence in a string with double quotes. An unknown one stands for itself, as in PHP.
+// escape parses an escape sequence in a string with double quotes. As in PHP, an unknown sequence is kept unchanged,
+// with its backslash.
 func (r *reader) escape(text *strings.Builder) {
 	start := r.at
 	rest := r.src[r.at+1:]
@@ -85,8 +86,8 @@ func (r *reader) escape(text *strings.Builder) {
 		return
 	}
 	n, err := strconv.ParseInt(digits, base, 32)
-	// Bytes above 127 are refused: they would only be valid together with others. Write the character or \u{...}
-	// instead.
+	// Bytes above 127 are errors, because they are only valid UTF-8 in certain sequences. Authors can write the
+	// character or \u{...} instead.
 	if err != nil || n == 0 || rest[0] != 'u' && n > 127 || !utf8.ValidRune(rune(n)) {
 		r.at = start
 		r.fail("the escape stands for no character: write \\u{...}")

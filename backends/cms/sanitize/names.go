@@ -19,8 +19,8 @@ func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
-// only keeps the characters for which is returns true, and replaces the others by other, or removes them if other
-// is -1. It cuts the result to limit characters.
+// only keeps the characters for which is returns true. It replaces the others by other, or removes them if other is -1.
+// The result has at most limit characters.
 func only(s string, limit int, is func(rune) bool, other rune) string {
 	return first(strings.Map(func(r rune) rune {
 		if is(r) {
@@ -44,7 +44,8 @@ func alphanumeric(s string, limit int) string {
 	return only(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
 
-// chars keeps the characters of its first argument, by default ASCII letters and digits.
+// chars keeps the characters that the first argument of the sanitizer contains. Without an argument, it keeps ASCII
+// letters and digits.
 func chars(value any, o options) any {
 	if len(o.given) == 0 {
 		return alphanumeric(str(value), o.most)
@@ -56,10 +57,11 @@ func chars(value any, o options) any {
 	return only(str(value), o.most, func(r rune) bool { return allowed[r] }, -1)
 }
 
-// punctuation is what the name of a page must neither begin nor end with.
+// punctuation lists the characters of a page name with which the name must neither begin nor end.
 const punctuation = "._-"
 
-// pageName replaces each other character by a hyphen. A name neither begins nor ends with punctuation.
+// pageName returns s as the name of a page, in lower case. It replaces each character that is neither a letter from a
+// to z, nor a digit, nor in punctuation, by a hyphen.
 func pageName(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
@@ -72,7 +74,7 @@ func pageName(s string, limit int) string {
 
 func pageNameTranslate(s string, limit int) string { return pageName(text.Transliterate(s), limit) }
 
-// pagePathName keeps slashes at both ends.
+// pagePathName returns s as a path of page names. It keeps a slash at the beginning and at the end.
 func pagePathName(s string, limit int) string {
 	s = trim(s)
 	var b strings.Builder
@@ -103,7 +105,7 @@ func path(value any, o options) any {
 	return s
 }
 
-// filename keeps the extension if it has to cut the name.
+// filename returns s as the name of a file. If it has to cut the name, it keeps the extension.
 func filename(s string, limit int) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
 	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
@@ -121,12 +123,12 @@ func attrName(s string, limit int) string {
 	return first(strings.TrimLeft(s, "0123456789.-"), limit)
 }
 
-// classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks
-// of utility classes (md:flex, @sm).
+// classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks of
+// utility classes (md:flex, @sm).
 const classMarks = "-_:@"
 
-// htmlClass replaces each other character by a hyphen. A class does not begin with a digit, and has at least one
-// letter or digit.
+// htmlClass returns s as a class of an HTML element, or an empty string if s has no letter or digit. It replaces each
+// character that a class cannot have by a hyphen. A class does not begin with a digit.
 func htmlClass(s string, limit int) string {
 	s = only(trim(s), unlimited, func(r rune) bool {
 		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
@@ -138,7 +140,8 @@ func htmlClass(s string, limit int) string {
 	return s
 }
 
-// htmlClasses returns the classes of a list that is separated by white space, commas or dots, without duplicates.
+// htmlClasses returns the classes in a list, without duplicates. In the list s, they are separated by white space,
+// commas or dots.
 func htmlClasses(s string, limit int) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
@@ -157,10 +160,10 @@ func htmlClasses(s string, limit int) string {
 	return b.String()
 }
 
-// The following functions split names into words: a capital after another character begins a new word.
+// The following functions split texts into words; see parts.
 
-// parts returns the words of a text. A word ends at each character other than an ASCII letter or digit, and before
-// an upper-case letter that does not follow one. Latin letters with marks are replaced by ASCII letters first.
+// parts returns the words of a text. A word ends at a character other than an ASCII letter or digit, and before a
+// capital that does not follow a capital. Latin letters with diacritics are replaced by ASCII letters first.
 func parts(s string) (found []string) {
 	s = strings.Map(func(r rune) rune {
 		if isAlpha(r) || isDigit(r) {
@@ -181,7 +184,7 @@ func parts(s string) (found []string) {
 	return found
 }
 
-// latin transliterates other letters than ASCII and keeps their case.
+// latin transliterates letters outside of ASCII, preserving case.
 func latin(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -198,8 +201,8 @@ func latin(s string) string {
 	return b.String()
 }
 
-// camelCase joins words, and begins each but the first with a capital. Words are separated by all characters but
-// ASCII letters and digits; their other letters keep their case. The result does not begin with a digit.
+// camelCase joins the words of a text. Each word but the first begins with a capital; other letters keep their case.
+// The result does not begin with a digit.
 func camelCase(s string) string {
 	made := []byte(pascalCase(s))
 	if len(made) > 0 {
@@ -208,7 +211,7 @@ func camelCase(s string) string {
 	return string(made)
 }
 
-// pascalCase joins the words of a text, each with an upper-case first letter. Leading digits are dropped.
+// pascalCase joins the words of a text, each with a capital as its first letter. Leading digits are removed.
 func pascalCase(s string) string {
 	made := make([]byte, 0, len(s))
 	begins := true // the next letter begins a word

@@ -1,9 +1,9 @@
-// Package sanitize changes values from outside into the form that the name of a sanitizer promises: one line of
-// text, a number, a list. It does not reject values: the result is empty, zero or false if there is no better one.
+// Package sanitize converts input values to the form that the name of a sanitizer stands for, such as one line of text,
+// a number or a list. A value that cannot be converted is not an error: the result is then empty, zero or false.
 //
-// A value is any JSON value: nil, bool, string, a number, []any or map[string]any. No sanitizer fails on any of
-// them, and each takes time linear in the length of the value. Each but the encoders (entities, entitiesMarkdown,
-// unentities) is idempotent. The text of a list or an object is its JSON.
+// A value is any JSON value: nil, bool, string, a number, []any or map[string]any. Every sanitizer accepts any value,
+// and takes time linear in its length. All sanitizers except the encoders (entities, entitiesMarkdown, unentities) are
+// idempotent. As text, a list or an object is its JSON.
 package sanitize
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// UnknownError is the name of an unknown sanitizer.
+// UnknownError is the error for a spec that contains this unknown name of a sanitizer.
 type UnknownError string
 
 func (e UnknownError) Error() string { return fmt.Sprintf("'%s' is not a sanitizer", string(e)) }
 
-// Apply sanitizes a value. A spec is the name of a sanitizer, optionally followed by a number that replaces its
-// length (text20) or bound (max10). Several sanitizers, joined by underscores, are applied one after the other
+// Apply sanitizes a value. A spec is the name of a sanitizer, optionally with a number that overrides the sanitizer's
+// maximum length (text20) or bound (max10). Several sanitizers are joined by underscores and applied in this order
 // (text20_entities). The error is an UnknownError.
 func Apply(spec string, value any) (any, error) { return With(spec, value) }
 
-// With works like Apply, but passes arguments to the sanitizer, such as the values that option allows. In a chain,
-// only the last sanitizer gets them.
+// With is like Apply, but passes the arguments given to the sanitizer, such as the values that option allows. In a
+// chain, only the last sanitizer gets the arguments.
 func With(spec string, value any, given ...any) (any, error) {
 	rest := spec
 	for {
@@ -52,7 +52,7 @@ func Known(spec string) bool {
 	return true
 }
 
-// Valid reports whether sanitizing would leave a value unchanged. The error is that of Apply.
+// Valid reports whether sanitizing leaves the value unchanged. spec, given and the error are as in With.
 func Valid(spec string, value any, given ...any) (bool, error) {
 	made, err := With(spec, value, given...)
 	return err == nil && same(made, value), err
@@ -68,25 +68,26 @@ func Names() []string {
 	return names
 }
 
-// sanitizer describes one sanitizer.
+// sanitizer is a sanitizer: the function make and its default number.
 type sanitizer struct {
 	make func(value any, o options) any
-	// most is its length or bound if the spec has no number. The value unlimited means that there is none by
-	// default.
+	// most is the maximum length or the bound, unless the spec has a number. The value unlimited means that there is no
+	// default limit.
 	most int
-	// fixed means that its name cannot be followed by a number.
+	// fixed means that no number can follow the name in a spec.
 	fixed bool
 }
 
 const unlimited = 1 << 30
 
-// options are the number and the arguments that a sanitizer gets.
+// options are the number and the arguments with which a sanitizer is called.
 type options struct {
 	most  int
 	given []any
 }
 
-// parse returns the sanitizer of a name that may be followed by a number.
+// parse returns the sanitizer with the given name, which a number may follow. limit is that number, or the sanitizer's
+// default.
 func parse(name string) (s sanitizer, limit int, ok bool) {
 	if s, ok = all[name]; ok {
 		return s, s.most, true
@@ -102,7 +103,7 @@ func parse(name string) (s sanitizer, limit int, ok bool) {
 	return s, limit, true
 }
 
-// all is set by init, because the functions that it refers to use it, too.
+// all holds the sanitizers by name. It is set by init to avoid an initialization cycle: some sanitizers use it.
 var all map[string]sanitizer
 
 func init() {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// str returns a value as a text, which is valid UTF-8.
+// str returns a value as text in valid UTF-8.
 func str(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -39,7 +39,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// numberText formats a number as JSON does.
+// numberText formats a number like encoding/json.
 func numberText(n float64) string {
 	if math.Abs(n) < 1e21 && (n == 0 || math.Abs(n) >= 1e-6) {
 		return strconv.FormatFloat(n, 'f', -1, 64)
@@ -47,7 +47,7 @@ func numberText(n float64) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// number returns a value that is a finite number.
+// number returns the value as a float64, if it is a finite number.
 func number(value any) (n float64, ok bool) {
 	switch v := value.(type) {
 	case float64:
@@ -68,8 +68,8 @@ func number(value any) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// numeric converts a value to a number. It accepts booleans, times and texts that contain a number, and returns 0
-// for other values.
+// numeric converts a value to a number. It converts booleans, times, and texts that contain a number. For any other
+// value it returns 0 and false.
 func numeric(value any) (n float64, ok bool) {
 	switch v := value.(type) {
 	case bool:
@@ -98,7 +98,7 @@ func numeric(value any) (n float64, ok bool) {
 // safe is the largest integer that all JSON parsers represent exactly (RFC 8259, section 6).
 const safe = 1<<53 - 1
 
-// integer truncates a number to an integer within ±safe.
+// integer truncates a number to an integer from -safe to safe.
 func integer(n float64) int64 {
 	return int64(math.Trunc(max(-safe, min(n, safe))))
 }
@@ -170,7 +170,7 @@ func maxBytes(s string, limit int) string {
 	return s[:limit]
 }
 
-// minLength returns an empty string for a shorter text.
+// minLength returns the text s, or an empty string if s has fewer than least characters.
 func minLength(s string, least int) string {
 	if utf8.RuneCountInString(s) < least {
 		return ""
