@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// errResult is the error of a malformed Result.
+// errResult is the error for a malformed Result frame of a worker.
 var errResult = errors.New("a process for handlers gave an answer that is none")
 
-// answer decodes the Result of a call.
+// answer decodes the Result frame of a call.
 func (h *host) answer(result []byte) (any, error) {
 	r := wire.NewReader(result)
 	if status := int(r.Uint()); status != 0 { //nolint:gosec // G115: SetStatus refuses what is none
@@ -41,7 +41,7 @@ func (h *host) answer(result []byte) (any, error) {
 	return value, err
 }
 
-// result reads the result of a call: an error, a file or image to serve, a response, or a value.
+// result reads the result of a call: an error, a file or an image to serve, a response, or a value.
 func (h *host) result(r *wire.Reader) (any, error) {
 	switch kind := r.Byte(); kind {
 	case wire.Failed:
@@ -65,7 +65,7 @@ func (h *host) result(r *wire.Reader) (any, error) {
 	}
 }
 
-// body decodes a value that a method has returned.
+// body decodes a value that a method has returned. kind is one of the kinds of answers of package wire.
 func body(kind byte, r *wire.Reader) (any, error) {
 	switch kind {
 	case wire.Nothing:
@@ -80,7 +80,7 @@ func body(kind byte, r *wire.Reader) (any, error) {
 	return nil, errResult
 }
 
-// failed decodes the error of a call.
+// failed decodes the error with which a call has ended.
 func (h *host) failed(r *wire.Reader) error {
 	kind, code, message, stack, cause := r.Byte(), r.Uint(), r.Text(), r.Text(), r.Uint()
 	made := &scriptError{errors.New(message), stack}
@@ -97,10 +97,10 @@ func (h *host) failed(r *wire.Reader) error {
 	return made
 }
 
-// errTime is the answer to a call that took too long.
+// errTime is the error for a call that exceeded its time limit.
 var errTime = handler.Errorf(http.StatusGatewayTimeout, "%s", js.ErrTime)
 
-// scriptError is an error with the stack of the site's code.
+// scriptError is an error with a stack trace of the site's code.
 type scriptError struct {
 	error
 	stack string
@@ -108,10 +108,11 @@ type scriptError struct {
 
 func (e *scriptError) Unwrap() error { return e.error }
 
-// Stack returns the calls that led to the error, one per line, innermost first. It is empty if they are not known.
+// Stack returns the calls that led to the error, one on each line, innermost first. It is empty if the calls are not
+// known.
 func (e *scriptError) Stack() string { return e.stack }
 
-// Stack returns the stack of a script's error in err's chain, or an empty string.
+// Stack returns the stack trace of the script error in err's chain, or an empty string.
 func Stack(err error) string {
 	if e, ok := errors.AsType[*scriptError](err); ok {
 		return e.stack
@@ -119,7 +120,7 @@ func Stack(err error) string {
 	return ""
 }
 
-// endedError is the error of a call whose process has ended.
+// endedError is the error of a call whose process ended before the answer.
 type endedError struct{ how string }
 
 func (e *endedError) Error() string {

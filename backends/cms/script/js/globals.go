@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// The namespaces that scripts see as global objects.
+// The namespaces of the global objects that scripts see. globals itself lists these objects.
 var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
 
 func init() {
@@ -53,7 +53,8 @@ func init() {
 			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.id(c.Argument(0), "page")))
 			return goja.Undefined()
 		}},
-		// attach(page, field, file) adds a file. file is the name of a part of the submitted form, or {name, text}.
+		// attach(page, field, file) adds a file to a field. file is the name of a part in the submitted form, or {name,
+		// text}.
 		"attach": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			to, in := rt.id(c.Argument(0), "page"), text(c.Argument(1))
 			o, made := c.Argument(2).(*goja.Object)
@@ -69,7 +70,7 @@ func init() {
 			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
 			return rt.got(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, made), name), content)))
 		}},
-		// file(file, size) returns an answer, which the method must return.
+		// file(file, size) returns an answer with the file. To send it, the method must return it.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
 			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)).Uint()
@@ -80,7 +81,7 @@ func init() {
 			rt.served[object] = number
 			return object
 		}},
-		// image(file, size) returns the address of an image in a size.
+		// image(file, size) returns the address of the image in the given size.
 		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
 			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)))
@@ -162,22 +163,23 @@ func init() {
 	sanitizers = newNamespace(sanitizerMembers())
 }
 
-// hostValue returns a member whose value is the result of an operation of the host without arguments.
+// hostValue returns a member whose value is the result of a host operation without arguments.
 func hostValue(operation byte) member {
 	return member{value: func(rt *Runtime) goja.Value { return rt.got(rt.ask(operation, nil)) }}
 }
 
-// hostMethod returns a method that passes its first argument, a text such as a selector, to an operation of the host.
+// hostMethod returns a method that calls a host operation with its first argument, a string such as a selector.
 func hostMethod(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		return rt.got(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
 	}}
 }
 
-// arguments returns an empty buffer for the arguments of an operation.
+// arguments returns an empty buffer to which the arguments of a host operation are appended.
 func (rt *Runtime) arguments() []byte { return rt.asked[:0] }
 
-// ask performs an operation of the host and returns its reply. It throws the host's error.
+// ask performs an operation of the host and returns the host's reply. If the host returns an error, ask throws it in
+// the script.
 func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	reply, err := rt.host.Ask(operation, arguments)
 	if rt.asked = arguments; cap(arguments) > 64<<10 {
@@ -187,14 +189,15 @@ func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	return wire.NewReader(reply)
 }
 
-// got returns the value in a reply of the host. It throws an error if the reply cannot be decoded.
+// got decodes the value in a reply of the host. It throws an error in the script if the reply is malformed.
 func (rt *Runtime) got(r *wire.Reader) goja.Value {
 	value, err := rt.read(r)
 	rt.check(err)
 	return value
 }
 
-// object returns the JSON of an argument, which must be an object.
+// object returns the JSON of an argument. It throws an error in the script if the argument is not an object; what names
+// the argument in the error.
 func (rt *Runtime) object(v goja.Value, what string) []byte {
 	if o, ok := v.(*goja.Object); ok {
 		made, err := rt.json(o)
@@ -214,7 +217,8 @@ func (rt *Runtime) size(v goja.Value) []byte {
 	return rt.object(v, "the size")
 }
 
-// id returns an argument that is an ID or an object with one.
+// id returns the ID in an argument, which is a number or an object with the member id. what names the argument in
+// errors.
 func (rt *Runtime) id(v goja.Value, what string) int64 {
 	if o, ok := v.(*goja.Object); ok {
 		v = o.Get("id")
@@ -225,7 +229,8 @@ func (rt *Runtime) id(v goja.Value, what string) int64 {
 	return v.ToInteger()
 }
 
-// sanitizerMembers returns a method for each sanitizer, and the methods apply, valid and names, which take specs.
+// sanitizerMembers returns the members of the global object sanitizer: a method for each sanitizer, and the methods
+// apply, valid and names, which take specs.
 func sanitizerMembers() map[string]member {
 	with := func(rt *Runtime, spec string, args []goja.Value) (value any, given []any) {
 		if !sanitize.Known(spec) {
@@ -275,7 +280,7 @@ func sanitizerMembers() map[string]member {
 	return members
 }
 
-// checkParameters implements checkAndSanitizeRequiredParameters.
+// checkParameters implements checkAndSanitizeRequiredParameters of scripts.
 func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	data, ok := c.Argument(0).(*goja.Object)
 	if !ok {
@@ -291,8 +296,8 @@ func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	return data
 }
 
-// required checks and sanitizes a required member of data. The spec has the form name|sanitizer; the default
-// sanitizer is text.
+// required sanitizes a member of data, and throws an error in the script if the member is missing. spec has the form
+// name|sanitizer; the default sanitizer is text.
 func (rt *Runtime) required(data *goja.Object, spec string) {
 	name, sanitizer, has := strings.Cut(spec, "|")
 	if !has {
@@ -309,7 +314,7 @@ func (rt *Runtime) required(data *goja.Object, spec string) {
 	rt.check(data.Set(name, rt.value(made)))
 }
 
-// newResponse implements Response(status, body, headers), with or without new.
+// newResponse implements Response(status, body, headers), called with or without new.
 func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	status := c.Argument(0).ToInteger()
 	if !is(c.Argument(0)) {
@@ -337,7 +342,7 @@ func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	return object
 }
 
-// cached returns a value of the cache, and reports whether it exists.
+// cached returns the value in the cache with the given key, and reports whether it exists.
 func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 	r := rt.ask(wire.CacheGet, wire.AppendText(rt.arguments(), key.String()))
 	if !r.Bool() {
@@ -348,8 +353,8 @@ func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 	return made, true
 }
 
-// keep stores a value in the cache for some seconds, or without seconds until it is displaced. It deletes the value
-// if seconds is not positive.
+// keep stores a value in the cache for some seconds. If seconds is undefined, the value is kept until the cache needs
+// the space; if seconds is not positive, keep deletes the value.
 func (rt *Runtime) keep(key, value, seconds goja.Value) {
 	made, err := rt.json(value)
 	rt.check(err)
@@ -364,13 +369,13 @@ func (rt *Runtime) keep(key, value, seconds goja.Value) {
 	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(lifetime, math.MaxInt32)*1000)))
 }
 
-// Limits of what a call writes to the log.
+// Limits of the lines that a call logs.
 const (
 	maxLine  = 8 << 10
 	maxLines = 1000
 )
 
-// logs returns a method that writes a line to the request's log.
+// logs returns a method that logs a line with the given level.
 func logs(level byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		if rt.logged++; rt.logged > maxLines {
@@ -396,7 +401,7 @@ func logs(level byte) member {
 	}}
 }
 
-// shown formats a value for the log, as a console would.
+// shown formats a value for the log, like a browser's console.
 func (rt *Runtime) shown(v goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok {
@@ -416,7 +421,7 @@ func (rt *Runtime) shown(v goja.Value) string {
 // maxFetch limits the body of a request, in bytes.
 const maxFetch = 4 << 20
 
-// fetch implements http.fetch(address, {method, headers, body}). A body that is an object is sent as JSON.
+// fetch implements http.fetch(address, {method, headers, body}). If the body is an object, it is sent as JSON.
 func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	method, names, headers := http.MethodGet, []string(nil), make(map[string]string)
 	var body []byte

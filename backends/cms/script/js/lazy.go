@@ -13,14 +13,14 @@ type member struct {
 	value func(*Runtime) goja.Value
 }
 
-// namespace describes the members of a global object for all runtimes.
+// namespace describes the members of a global object. All runtimes share it.
 type namespace struct {
 	names   []string
 	members map[string]member
 }
 
-// newNamespace returns a namespace with the given members. Scripts that list the members see those in first before the
-// others, which are in alphabetical order.
+// newNamespace returns a namespace with the given members. When a script lists the members, those in first come first,
+// and the others follow in alphabetical order.
 func newNamespace(members map[string]member, first ...string) *namespace {
 	names := first
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -31,13 +31,13 @@ func newNamespace(members map[string]member, first ...string) *namespace {
 	return &namespace{names, members}
 }
 
-// lazy returns an object whose members are created when a script uses them. Most calls need few of the members, and
-// creating all of them would take longer than a call.
+// lazy returns an object that creates its members when a script uses them. Most calls need few members, and creating
+// all of them would take longer than the call itself.
 func (rt *Runtime) lazy(n *namespace) *goja.Object {
 	return rt.vm.NewDynamicObject(&lazy{rt: rt, namespace: n, names: n.names})
 }
 
-// lazy is an object that Runtime.lazy returns.
+// lazy is an object created by Runtime.lazy.
 type lazy struct {
 	rt        *Runtime
 	namespace *namespace

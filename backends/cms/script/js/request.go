@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// context is the second argument of methods. input and session are global objects for the same request.
+// context is the second argument of methods. input and session are global objects with data of the same request.
 var context, input, session *namespace
 
 func init() {

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
 )
 
-// maxOutput limits an answer and each value that a script passes, in bytes.
+// maxOutput limits the size of an answer, and of each value that a script passes to the host, in bytes.
 const maxOutput = 8 << 20
 
 var (
@@ -24,14 +24,13 @@ var (
 	errFunction = errors.New("a function is not an answer")
 )
 
-// read decodes a value that wire.AppendValue has encoded.
+// read decodes a value that was encoded by wire.AppendValue.
 func (rt *Runtime) read(r *wire.Reader) (goja.Value, error) {
 	value := rt.readValue(r, 0)
 	return value, r.Err()
 }
 
-// readValue reads a value, which is depth levels deep in another, as a JavaScript value. Values that are nested too
-// deeply become null.
+// readValue decodes a value that is nested in depth other values. A value that is nested too deeply becomes null.
 func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	switch kind := r.Byte(); kind {
 	case wire.True, wire.False:
@@ -68,7 +67,7 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	return goja.Null()
 }
 
-// put sets a member of an object, including one named __proto__.
+// put sets a member of an object. The name may be __proto__.
 func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
 	if name == "__proto__" {
 		_ = o.DefineDataProperty(name, value, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
@@ -77,7 +76,7 @@ func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
 	_ = o.Set(name, value)
 }
 
-// value converts a JSON value to a value of the script.
+// value converts a JSON value to a JavaScript value.
 func (rt *Runtime) value(value any) goja.Value {
 	switch v := value.(type) {
 	case nil:
@@ -104,7 +103,7 @@ func (rt *Runtime) value(value any) goja.Value {
 	return rt.vm.ToValue(value)
 }
 
-// plain converts a value of the script to a JSON value.
+// plain converts a JavaScript value to a JSON value.
 func (rt *Runtime) plain(v goja.Value) any {
 	if !is(v) {
 		return nil
@@ -125,7 +124,7 @@ func (rt *Runtime) plain(v goja.Value) any {
 // is reports whether an argument is neither undefined nor null.
 func is(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
 
-// text returns an argument as a string, which is empty if it is missing.
+// text returns an argument as a string, or an empty string if the argument is missing.
 func text(v goja.Value) string {
 	if !is(v) {
 		return ""
@@ -133,7 +132,7 @@ func text(v goja.Value) string {
 	return v.String()
 }
 
-// answer encodes the result of a method for a Result.
+// answer encodes the return value of a method for a Result frame.
 func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	if !is(result) {
 		return []byte{wire.Nothing}, nil
@@ -160,14 +159,14 @@ func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	return rt.body(result)
 }
 
-// response is what new Response(status, body, headers) creates.
+// response is an answer created by new Response(status, body, headers).
 type response struct {
 	status int
 	body   goja.Value
 	header [][2]string
 }
 
-// body encodes a value as the body of an answer.
+// body encodes a JavaScript value as the body of an answer.
 func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	if !is(v) {
 		return []byte{wire.Nothing}, nil
@@ -196,7 +195,7 @@ func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	return wire.AppendText([]byte{wire.Whole}, text), nil
 }
 
-// json encodes a value as JSON.stringify does.
+// json encodes a value like JSON.stringify.
 func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	w := writer{rt: rt, text: make([]byte, 0, 256)}
 	var failed error
@@ -214,13 +213,13 @@ func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	return w.text, nil
 }
 
-// writer writes JSON.
+// writer encodes JavaScript values as JSON.
 type writer struct {
 	rt   *Runtime
 	text []byte
 }
 
-// write appends a value. It appends nothing for values that JSON cannot represent, such as functions.
+// write appends the JSON of a value. It appends nothing for values without a JSON form, such as functions.
 func (w *writer) write(v goja.Value, depth int) error {
 	if len(w.text) > maxOutput {
 		return errOutput
@@ -256,7 +255,7 @@ func (w *writer) write(v goja.Value, depth int) error {
 	return nil
 }
 
-// object writes an object as JSON.stringify does: members whose value is undefined or a function are left out.
+// object appends an object like JSON.stringify, without members whose value is undefined or a function.
 func (w *writer) object(o *goja.Object, depth int) error {
 	switch o.ClassName() {
 	case "Function":
@@ -291,7 +290,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	return nil
 }
 
-// array writes an array as JSON.stringify does: elements that cannot be written become null.
+// array appends an array like JSON.stringify: elements without a JSON form become null.
 func (w *writer) array(o *goja.Object, depth int) error {
 	w.text = append(w.text, '[')
 	length := o.Get("length").ToInteger()
@@ -311,7 +310,7 @@ func (w *writer) array(o *goja.Object, depth int) error {
 	return nil
 }
 
-// wrapped appends an object that represents another value, such as a Date.
+// wrapped appends an object that wraps another value, such as a Date.
 func (w *writer) wrapped(o *goja.Object, depth int) error {
 	if made, ok := w.rt.toJSON(o); ok {
 		return w.write(made, depth+1)
@@ -321,7 +320,7 @@ func (w *writer) wrapped(o *goja.Object, depth int) error {
 	return err
 }
 
-// toJSON returns the result of an object's method toJSON, if it has one.
+// toJSON returns the result of the object's method toJSON, and reports whether there is such a method.
 func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
 	as, ok := o.Get("toJSON").(*goja.Object)
 	if !ok {
@@ -338,7 +337,7 @@ func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
 	return made, true
 }
 
-// appendNumber appends a number as JSON.stringify does: NaN and the infinities become null.
+// appendNumber appends a number like JSON.stringify: NaN and the infinities become null.
 func appendNumber(text []byte, n float64) []byte {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return append(text, "null"...)
@@ -354,7 +353,7 @@ func appendNumber(text []byte, n float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends a JSON string. Unpaired surrogates become U+FFFD.
+// appendString appends a string as JSON. Unpaired surrogates become U+FFFD.
 func appendString(text []byte, s string) []byte {
 	text = append(text, '"')
 	at := 0
