@@ -1,24 +1,23 @@
-// Package selector parses the selectors by which pages are found and compiles them to parameterized SQL. It does
-// not use a database: the caller passes the existing fields and templates, and which pages may be seen.
+// Package selector parses selectors, by which pages are found, and compiles them to parameterized SQL. It does not use
+// a database: the caller passes the existing fields and templates, and the rights of the user.
 //
-// A selector is a comma-separated list of terms, all of which a page has to meet:
+// A selector is a comma-separated list of terms. A page must meet all of them:
 //
 //	template=post, title|body~=gateway caddy, created>=2026-01-01, sort=-created, limit=10
 //
-// A term consists of a field, an operator and a value. Several fields (a|b) or values (x|y) are alternatives. A
-// value that contains a comma, a quote or a bar must be enclosed in " or '; the quote itself is doubled within the
-// value.
+// A term consists of a field, an operator and a value. Several fields (a|b) or values (x|y) are alternatives. A value
+// that contains a comma, a quote or a bar must be enclosed in " or '. Within the value, this quote is doubled.
 //
-// The operators = != < <= > >= compare; ^= means begins with, $= ends with, %= contains, ~= has all words, and *=
-// has the words in this order, next to each other. Texts are compared without regard to case; order comparisons use
-// the first 200 characters. A page that has no value of a field is != any value, and = the empty one. If a field
-// has several values, one of them has to meet the term; for !=, none may be equal.
+// The operators = != < <= > >= compare; ^= means begins with, $= ends with, %= contains, ~= contains all words, and *=
+// contains the words in this order, next to each other. Texts are compared without regard to case; order comparisons
+// use the first 200 characters. A page without a value of a field meets != for any value, and = for the empty value. If
+// a field has several values, one of them must meet the term; for !=, none may be equal.
 //
-// In addition to fields there are id, name, path, parent and has_parent (an ID or a path), template, status,
-// created, modified and published. limit (1 to 500, default 25), start (up to 10,000), after (the cursor of the
-// previous page), include (hidden, unpublished or all) and sort define the list. sort may occur several times and
-// name any field; -created lists the newest first. Without sort, pages are in the order of their IDs, and those of
-// one parent in the order that their editors have given them.
+// In addition to fields there are id, name, path, parent and has_parent (an ID or a path), template, status, created,
+// modified and published. The list is defined by limit (1 to 500, default 25), start (up to 10,000), after (the cursor
+// of the previous part), include (hidden, unpublished or all) and sort. sort can occur several times and names a field
+// or one of these words; -created means the newest first. Without sort, pages are in the order of their IDs, and the
+// children of one parent in the order that editors have set.
 package selector
 
 import (
@@ -32,7 +31,7 @@ import (
 const (
 	MaxLength = 4096 // length in bytes
 	MaxTerms  = 32
-	// MaxAlternatives limits the number of fields times the number of values of a term, summed over all terms.
+	// MaxAlternatives limits the sum, over all terms, of the number of fields times the number of values.
 	MaxAlternatives = 600
 	MaxSorts        = 4
 
@@ -41,7 +40,7 @@ const (
 	MaxStart     = 10_000
 )
 
-// Error is an error in a selector.
+// Error is an error in a selector, with its position.
 type Error struct {
 	Position int // of the character, counted from 1
 	Message  string
@@ -69,10 +68,10 @@ const (
 	Suffix       Op = "$="
 )
 
-// ops lists an operator before those that are a prefix of it.
+// ops lists the operators. An operator comes before any operator that is a prefix of it.
 var ops = []Op{NotEqual, LessEqual, GreaterEqual, Phrase, Words, Contains, Prefix, Suffix, Equal, Less, Greater}
 
-// Term is a condition: one of the fields has to match one of the values.
+// Term is a condition: one of the fields must match one of the values.
 type Term struct {
 	Fields []Name
 	Op     Op
@@ -147,7 +146,7 @@ func (r *reader) blank() {
 	}
 }
 
-// next consumes a byte if it is next, and reports whether it was.
+// next reports whether the next byte is b, and skips it if so.
 func (r *reader) next(b byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == b {
 		r.at++
@@ -192,7 +191,7 @@ func (r *reader) term() (t Term, err error) {
 	}
 }
 
-// value parses one value and the white space after it.
+// value parses a value and skips the white space after the value.
 func (r *reader) value() (Value, error) {
 	begin := r.at
 	v := Value{position: r.position(begin)}
@@ -232,7 +231,7 @@ func nameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
 }
 
-// Quote returns a value in the form that it needs within a selector.
+// Quote returns a value quoted for use in a selector, if necessary.
 func Quote(value string) string {
 	if value != "" && value == strings.TrimSpace(value) && !strings.ContainsAny(value, `,|"'`) {
 		return value
