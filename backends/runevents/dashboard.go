@@ -12,16 +12,17 @@ import (
 //go:embed web/dashboard
 var dashboardFiles embed.FS
 
-// dashboard serves the dashboard. Its pages are an ordinary client: they show only what the query API returns.
+// dashboard serves the dashboard. Its pages use the query API like any other client, and show only data from the API.
 var dashboard = webassets.NewConsole(webassets.Policy(), dashboardFiles, "web/dashboard", webassets.Page{
 	Title: "Run events", Root: "dashboard/", WithoutScript: "The dashboard needs JavaScript. The query API does without.",
 })
 
-// pageSettings is the file that depends on the server's options. Times in it are in seconds.
+// pageSettings is the name of the file that contains the options of the server which the pages need. Times in the file
+// are in seconds.
 const pageSettings = "settings.json"
 
-// page serves the document. It and its files below dashboard/ contain no data and are public, because a browser
-// cannot send a token with requests for them.
+// page serves the HTML page of the dashboard. The page and its files below dashboard/ contain no data. They are public,
+// because a browser cannot send a token when it requests them.
 func (e *Endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, webassets.Document, e.service.o.Bar(r))
 }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// timePattern is a pattern in templates of times.
+// timePattern is a pattern in a template for times, such as HH24.
 type timePattern struct {
 	name string
-	// sql is the pattern that is passed to PostgreSQL. It is empty if the result is the same for every time.
+	// sql is the pattern for PostgreSQL. It is empty if the result does not depend on the time.
 	sql string
-	// number returns the value of a numeric pattern. It is padded with zeros to a number of digits, after FM only if
-	// the width is fixed.
+	// number returns the value of a numeric pattern. The value is padded with zeros to the given number of digits;
+	// after FM, only if the width is fixed.
 	number func(time.Time) int
 	digits int
 	fixed  bool
-	// text returns the value of any other pattern. It is padded with blanks unless it is bare.
+	// text returns the value of a pattern that is not numeric. The value is padded with blanks unless bare is true.
 	text    func(t time.Time, bare bool) string
 	blanks  int
 	ordinal bool // the text is a number nevertheless
@@ -74,7 +74,7 @@ var timePatterns = func() []timePattern {
 	number(timePattern{number: func(t time.Time) int { return (t.Day()-1)/7 + 1 }}, "W")
 	number(timePattern{number: julian}, "J")
 
-	// The case of these patterns determines the case of the names.
+	// The case of these patterns determines the case of the resulting names.
 	for _, style := range []func(string) string{strings.ToUpper, capital, strings.ToLower} {
 		for _, p := range []timePattern{
 			{name: "month", text: layout("January"), blanks: 9},
@@ -143,7 +143,7 @@ func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
 
 func secondOfDay(t time.Time) int { return t.Hour()*3600 + t.Minute()*60 + t.Second() }
 
-// fraction returns a function that returns that many digits of the fraction of a second.
+// fraction returns a function that returns the first digits of the fraction of a second.
 func fraction(digits int) func(time.Time) int {
 	unit := 1_000_000_000
 	for range digits {
@@ -152,7 +152,7 @@ func fraction(digits int) func(time.Time) int {
 	return func(t time.Time) int { return t.Nanosecond() / unit }
 }
 
-// year returns the year; years before the first one count backwards.
+// year returns the year as a positive number; for years before the year 1, it is the number of the year BC.
 func year(t time.Time) int { return historical(t.Year()) }
 
 func historical(year int) int {
