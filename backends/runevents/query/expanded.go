@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// expanded returns the expression of a list that is part of a report. Only the list of one report is in memory at a
-// time.
+// expanded returns the SQL expression of a field that is a list of a report, such as its events, and the kind and the
+// href of its cell. Only one report's list is in memory at a time.
 func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
@@ -35,7 +35,7 @@ func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
 		" WHERE e.report = " + s.column("r", "id") + ")", cellJSON, "events"
 }
 
-// jsonBool returns the expression of a JSON boolean or null for a column that holds 0, 1 or NULL.
+// jsonBool returns the SQL expression of a JSON boolean or null, for a column with 0, 1 or NULL.
 func (c *compiler) jsonBool(col string) string {
 	if c.postgres() {
 		return "(" + col + " = 1)"

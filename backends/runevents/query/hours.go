@@ -10,18 +10,18 @@ import (
 // hourLength is the length of an hour in milliseconds.
 const hourLength = 60 * 60 * 1000
 
-// hourStart returns the expression of the beginning of a time's hour.
+// hourStart returns the SQL expression for the beginning of the hour in which the time at is.
 func hourStart(at string) string {
 	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", at, hourLength)
 }
 
-// ever limits hours: there are none after ever and before -ever.
+// ever is a number of hours since 1970 that is greater than those of all times; -ever is less than all.
 const ever = 1 << 40
 
-// interval is a range of times in milliseconds, which includes from and excludes until.
+// interval is a range of times in milliseconds, including from and excluding until.
 type interval struct{ from, until int64 }
 
-// timesOf returns the interval to which a clause restricts events, and reports whether it contains no other
+// timesOf returns the interval to which a clause restricts events. ok is false if the clause contains any other
 // condition.
 func timesOf(x expr) (within interval, ok bool) {
 	within, ok = interval{-ever * hourLength, ever * hourLength}, true
@@ -32,8 +32,7 @@ func timesOf(x expr) (within interval, ok bool) {
 	return within, ok
 }
 
-// narrow restricts the interval by a comparison with a time. It returns false if the comparison does not restrict
-// an interval.
+// narrow restricts the interval by a comparison with a time. ok is false if the comparison cannot restrict an interval.
 func (i *interval) narrow(c *compareExpr) (ok bool) {
 	at, ok := c.value.(int64)
 	if !ok {
@@ -56,8 +55,8 @@ func (i *interval) narrow(c *compareExpr) (ok bool) {
 	return true
 }
 
-// hours returns the interval of an aggregate that needs only the hours, nodes and statuses of events. It reports
-// whether the query is such an aggregate and the interval contains a whole hour.
+// hours reports whether an aggregate can use the stored counts of events: it must depend only on the hours, nodes and
+// statuses of events, and its interval, within, must contain a whole hour.
 func (q *query) hours() (within interval, ok bool) {
 	columns, ok := q.numbers()
 	if !ok || !q.aggregates() {
@@ -73,14 +72,15 @@ func (q *query) hours() (within interval, ok bool) {
 	return within, ok && first < end
 }
 
-// whole returns the first whole hour of an interval, and the hour after the last whole one.
+// whole returns the first whole hour of an interval, and the hour that follows the last whole hour, as numbers of hours
+// since 1970.
 func (i interval) whole() (first, end int64) {
 	return (i.from+(ever+1)*hourLength-1)/hourLength - ever, (i.until+ever*hourLength)/hourLength - ever
 }
 
-// counted returns a subquery in place of the table of events, with the stored counts of hours and statuses, n in
-// each row, and the events of the incomplete hours at both ends of the interval. If the columns include the node,
-// it uses the counts of each node.
+// counted returns a subquery that replaces the table of events, with a column n for the number of events in each row.
+// For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both ends the events
+// themselves. If the columns include the node, it uses the counts of each node.
 func (s *scope) counted(columns []string, within interval) string {
 	first, end := within.whole()
 	kept, table := []string{"status", "hour"}, "run_event_counts"

@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Dashboards request the size of the population as attributes of managed beans, in the format of Jolokia
-// (https://jolokia.org/reference/html/manual/jolokia_protocol.html). Of the many beans of the reference
-// implementation, only those that dashboards show are provided.
+// Dashboards request the number of nodes and resources as attributes of managed beans, in the format of Jolokia
+// (https://jolokia.org/reference/html/manual/jolokia_protocol.html). Of the many beans of the reference implementation,
+// only those exist that dashboards show.
 
-// populationDomain is the part of a bean's name before the colon.
+// populationDomain is the part before the colon in the names of the beans.
 const populationDomain = "puppetlabs.puppetdb.population"
 
-// populationBeans are the parts of the names after the colon, in alphabetical order.
+// populationBeans lists the parts after the colon in the names of the beans, in alphabetical order.
 var populationBeans = []struct{ name, about string }{
 	{"name=avg-resources-per-node", "Resources by nodes."},
 	{"name=num-nodes", "Active nodes."},
@@ -102,7 +102,7 @@ func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, err
 }
 
-// activeResources returns the number of resources of all active nodes. There are no catalogs, so it adds up the
+// activeResources returns the number of resources on all active nodes. Since catalogs are not stored, it adds up the
 // numbers in the metrics of each node's latest report.
 func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT d.metrics FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report "+
@@ -125,7 +125,8 @@ func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	return n, rows.Err()
 }
 
-// resourcesOf returns the total number of resources in the metrics of a report, or 0 if they have none.
+// resourcesOf returns the total number of resources according to the metrics of a report, or 0 if the metrics do not
+// contain it.
 func resourcesOf(metrics []byte) (n int64) {
 	gjson.ParseBytes(metrics).ForEach(func(_, m gjson.Result) bool {
 		if m.Get("category").Str != "resources" || m.Get("name").Str != "total" {

@@ -35,7 +35,7 @@ var timePatterns = func() []timePattern {
 			list = append(list, p)
 		}
 	}
-	// number adds a pattern in upper and in lower case.
+	// number adds a numeric pattern in upper case and in lower case.
 	number := func(p timePattern, names ...string) {
 		for _, n := range names {
 			p.sql = n
