@@ -42,7 +42,7 @@ func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, name, bar)
 }
 
-// toPage redirects to the page. The location is relative, so that it also works behind a proxy that removes a
+// toPage redirects to the page. The location is relative, so that the redirect also works behind a proxy that removes a
 // prefix of the path.
 func (e *Endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", path.Base(e.prefix)+"/")

@@ -54,7 +54,7 @@ type report struct {
 	payload []byte // compressed, for the inbox
 }
 
-// event is an event of a report. Its resource and change are indexes into the lists of the report.
+// event is an event of a report. resource and change are indexes into the lists of the report.
 type event struct {
 	at               int64
 	status           string

@@ -23,13 +23,13 @@
 //   - The options (?b) and (?e), for other dialects, are refused.
 //   - A number that is not a Unicode character, such as \ud800, matches nothing.
 //   - On SQLite, back references and the preference of a branch for short or
-//    long matches follow Perl's rules, which only matters for back references.
+//     long matches follow Perl's rules, which only matters for back references.
 //   - On SQLite, classes follow Unicode's categories: [[:punct:]] is category P
-//    and does not include signs such as $ and +, as in ICU.
+//     and does not include signs such as $ and +, as in ICU.
 //   - A pattern of more than 10,000 atoms, with repetitions counted, or 100
-//    groups is refused as too complex.
+//     groups is refused as too complex.
 //   - On SQLite, a nested repetition of more than 1,000 is refused as too
-//    complex.
+//     complex.
 //
 // # Unspecified behavior
 //

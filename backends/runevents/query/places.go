@@ -118,8 +118,8 @@ func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query fun
 	}
 }
 
-// wait acquires a place within half of the timeout. Afterwards the query has the whole timeout, and may wait for
-// another place.
+// wait acquires a place, and returns the error full if none becomes free within half of the timeout. Afterwards the
+// timeout begins again, so the query may wait for another place.
 func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *output, full error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()

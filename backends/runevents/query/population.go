@@ -27,7 +27,7 @@ var populationBeans = []struct{ name, about string }{
 	{"name=num-resources", "Resources that the latest reports of active nodes count."},
 }
 
-// beans answers with the list of beans, or the value of one.
+// beans answers with the list of beans, or with the value of one bean.
 func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var b []byte
 	status := 200
