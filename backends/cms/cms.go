@@ -82,11 +82,11 @@ type Options struct {
 
 // Meter has functions that are called to count events. Each of them may be nil.
 type Meter struct {
-	Called   func(status int, took time.Duration) // a call of a method was answered
-	Logged   func(outcome string)                 // a login was tried: good, bad or limited
-	Reloaded func(ok bool)                        // the routes were read again
-	Job      func(job, outcome string, done int)  // see jobs.Options
-	Ended    func(reason string)                  // a process that runs handlers has ended; see script.Options
+	Called   func(status int, duration time.Duration) // a call of a method was answered
+	Logged   func(outcome string)                     // a login was tried: good, bad or limited
+	Reloaded func(ok bool)                            // the routes were read again
+	Job      func(job, outcome string, done int)      // see jobs.Options
+	Ended    func(reason string)                      // a process that runs handlers has ended; see script.Options
 }
 
 // Server is the CMS of one site. As an http.Handler, it serves the requests for which Owns returns true.
@@ -288,12 +288,12 @@ func (s *Server) Start() error {
 		return nil
 	}
 	if s.table() == nil {
-		made, err := InstallFiles(s.Site)
+		created, err := InstallFiles(s.Site)
 		if err != nil {
 			return err
 		}
 		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME",
-			zap.String("site", s.Site), zap.Strings("files", made))
+			zap.String("site", s.Site), zap.Strings("files", created))
 		if err := s.Reload(); err != nil {
 			return err
 		}
@@ -342,15 +342,15 @@ type Installed struct {
 
 // Install creates the parts of a new site that do not exist yet: its files, the pages and templates that every site
 // has, and a first superuser called admin.
-func (s *Server) Install(ctx context.Context, admin string) (made Installed, err error) {
-	if made.Files, err = InstallFiles(s.Site); err != nil {
-		return made, err
+func (s *Server) Install(ctx context.Context, admin string) (created Installed, err error) {
+	if created.Files, err = InstallFiles(s.Site); err != nil {
+		return created, err
 	}
-	if made.Pages, err = s.content.Install(ctx); err != nil {
-		return made, fmt.Errorf("making the pages that every site has: %w", err)
+	if created.Pages, err = s.content.Install(ctx); err != nil {
+		return created, fmt.Errorf("making the pages that every site has: %w", err)
 	}
-	made.Password, err = s.accounts.Install(ctx, admin)
-	return made, err
+	created.Password, err = s.accounts.Install(ctx, admin)
+	return created, err
 }
 
 // jobs returns the background jobs.
@@ -392,8 +392,8 @@ func (s *Server) installPages() func(ctx context.Context) (int, error) {
 		if done {
 			return 0, nil
 		}
-		made, err := s.content.Install(ctx)
+		created, err := s.content.Install(ctx)
 		done = err == nil
-		return len(made), err
+		return len(created), err
 	}
 }

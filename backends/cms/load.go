@@ -193,8 +193,8 @@ func defaults(current *settings.Settings) []routes.Entry {
 // tell logs the error because of which the changed files are not in use.
 func (s *Server) tell(err error) {
 	fields := []zap.Field{zap.Error(err)}
-	if at, ok := errors.AsType[*routes.Error](err); ok {
-		fields = append(fields, zap.String("file", at.At.File), zap.Int("line", at.At.Line), zap.Int("column", at.At.Column))
+	if located, ok := errors.AsType[*routes.Error](err); ok {
+		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line), zap.Int("column", located.At.Column))
 	}
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
 }

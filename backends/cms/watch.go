@@ -26,7 +26,7 @@ func (s *Server) watch(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	used := fingerprint(s.Site)
-	seen := used
+	previous := used
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,7 +34,7 @@ func (s *Server) watch(ctx context.Context) {
 		case <-look.C:
 		}
 		now := fingerprint(s.Site)
-		if now == seen && now != used {
+		if now == previous && now != used {
 			used = now
 			if err := s.Reload(); err != nil {
 				s.tell(err)
@@ -42,7 +42,7 @@ func (s *Server) watch(ctx context.Context) {
 				s.Logger().Info("the changed files of the site are in use", zap.Int("routes", len(s.table().Routes())))
 			}
 		}
-		seen = now
+		previous = now
 	}
 }
 

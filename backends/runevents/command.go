@@ -24,7 +24,7 @@ const (
 )
 
 // versions is the range of the accepted versions of a command.
-type versions struct{ least, most int }
+type versions struct{ lowest, highest int }
 
 // commands maps the names of all commands to their accepted versions. Commands with the zero range are known, but this
 // service does not execute them.
@@ -134,8 +134,8 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 // servers of agents compute.
 func checksum(sent string, c Command) bool {
 	sent = strings.ToLower(sent)
-	alone := sha1.Sum(c.Payload) //nolint:gosec // as above
-	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(alone[:]))) == 1 {
+	payloadSum := sha1.Sum(c.Payload) //nolint:gosec // as above
+	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(payloadSum[:]))) == 1 {
 		return true
 	}
 	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
@@ -213,14 +213,14 @@ func (c *Command) check(certname bool) error {
 		detail = fmt.Sprintf("Certname must be text of at most %d bytes.", maxName)
 	case !ok:
 		detail = "Command must be one of: " + commandNames + "."
-	case known.most == 0:
+	case known.highest == 0:
 		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
-	case c.Version < known.least:
+	case c.Version < known.lowest:
 		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.",
-			c.Version, c.Name, known.least)
-	case c.Version > known.most:
+			c.Version, c.Name, known.lowest)
+	case c.Version > known.highest:
 		detail = fmt.Sprintf("Version %d of command %q is not known. The maximum supported version is %d.",
-			c.Version, c.Name, known.most)
+			c.Version, c.Name, known.highest)
 	default:
 		return nil
 	}

@@ -166,8 +166,8 @@ func (s *Service) tend() {
 // stuck reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker of tend
 // only.
 func (in *inbox) stuck(now time.Time) bool {
-	at := in.failed.Load()
-	return at != 0 && now.Sub(time.Unix(0, at)) < inboxWait
+	failed := in.failed.Load()
+	return failed != 0 && now.Sub(time.Unix(0, failed)) < inboxWait
 }
 
 // beforeQuery settles the inbox before a query. If filing fails, the query reads only the reports filed so far, and the

@@ -68,8 +68,8 @@ func (s *Service) await(j *job) error {
 
 // crowd describes a batch, to predict the size of the next batch.
 type crowd struct {
-	senders int           // senders whose reports it has stored or left waiting
-	took    time.Duration // how long storing the batch took
+	senders  int           // senders whose reports it has stored or left waiting
+	duration time.Duration // how long storing the batch took
 }
 
 // gather adds reports to a batch: those in the queue, those that are being read, and the next reports of the last
@@ -78,7 +78,7 @@ type crowd struct {
 func (s *Service) gather(jobs []*job, last crowd) []*job {
 	var timeout, soon <-chan time.Time
 	if last.senders > 1 {
-		timer := time.NewTimer(min(last.took, batchWait))
+		timer := time.NewTimer(min(last.duration, batchWait))
 		defer timer.Stop()
 		soon = timer.C
 	}

@@ -28,11 +28,11 @@ func millis(text []byte) (int64, bool) {
 	if !ok || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60 {
 		return 0, false
 	}
-	at := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	parsed := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
 	if day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return 0, false
 	}
-	ms := at.UnixMilli()
+	ms := parsed.UnixMilli()
 	i := 19
 	if text[i] == '.' || text[i] == ',' {
 		scale := int64(100)

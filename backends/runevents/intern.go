@@ -40,12 +40,12 @@ func (c *cache[K]) put(key K, row interned) {
 // overlay holds the rows that one transaction uses: rows from the cache, and rows that the transaction has written. The
 // latter are added to the cache after the commit.
 type overlay[K comparable] struct {
-	under *cache[K]
+	cache *cache[K]
 	known map[K]interned
 }
 
-func over[K comparable](c *cache[K]) overlay[K] {
-	return overlay[K]{under: c, known: make(map[K]interned)}
+func newOverlay[K comparable](c *cache[K]) overlay[K] {
+	return overlay[K]{cache: c, known: make(map[K]interned)}
 }
 
 func (o overlay[K]) get(key K) (interned, bool) {
@@ -53,7 +53,7 @@ func (o overlay[K]) get(key K) (interned, bool) {
 	if ok {
 		return row, true
 	}
-	if row, ok = o.under.get(key); ok {
+	if row, ok = o.cache.get(key); ok {
 		o.known[key] = row
 	}
 	return row, ok
@@ -61,6 +61,6 @@ func (o overlay[K]) get(key K) (interned, bool) {
 
 func (o overlay[K]) keep() {
 	for key, row := range o.known {
-		o.under.put(key, row)
+		o.cache.put(key, row)
 	}
 }

@@ -41,9 +41,9 @@ type spans struct {
 	ttl   time.Duration // zero if the retention is not known
 }
 
-// of returns the length, in days, of the partition for day d. If the retention is not known, the length follows from
-// the age of the day, because rows of that day have been kept at least since then.
-func (s spans) of(d, today int64) int64 {
+// length returns the length, in days, of the partition for day d. If the retention is not known, the length follows
+// from the age of the day, because rows of that day have been kept at least since then.
+func (s spans) length(d, today int64) int64 {
 	if s.ttl == 0 {
 		return spanFor(time.Duration(today-d) * day)
 	}
@@ -69,7 +69,7 @@ func (s *Service) spans(table string, ttl time.Duration) spans {
 // days is a range of days, including from and excluding until.
 type days struct{ from, until int64 }
 
-func (d days) have(day int64) bool { return d.from <= day && day < d.until }
+func (d days) contains(day int64) bool { return d.from <= day && day < d.until }
 
 // partition is a table that is, or was, a partition of another table.
 type partition struct {
@@ -147,10 +147,10 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 			return err
 		}
 		for i := range r.events {
-			if i > 0 && dayOf(r.events[i].at) == dayOf(r.events[i-1].at) {
+			if i > 0 && dayOf(r.events[i].timestamp) == dayOf(r.events[i-1].timestamp) {
 				continue
 			}
-			if err := p.make(ctx, events, dayOf(r.events[i].at)); err != nil {
+			if err := p.make(ctx, events, dayOf(r.events[i].timestamp)); err != nil {
 				return err
 			}
 		}
@@ -161,7 +161,7 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 // make creates the partition for a day. It creates a table and attaches it, because creating the partition directly
 // would lock out readers.
 func (p *partitions) make(ctx context.Context, s spans, day int64) error {
-	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.have(day) }) {
+	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.contains(day) }) {
 		return nil
 	}
 	var known []days
@@ -175,14 +175,14 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		if err != nil {
 			return err
 		}
-		span := s.of(day, dayOf(p.o.Now().UnixMilli()))
+		span := s.length(day, dayOf(p.o.Now().UnixMilli()))
 		fresh := days{floor(day, span) * span, floor(day, span)*span + span}
 		known = known[:0]
 		for _, old := range list {
 			switch {
 			case !old.attached:
 				continue
-			case old.have(day):
+			case old.contains(day):
 				fresh = days{}
 			case old.until <= day: // with another length, as before a change of the retention
 				fresh.from = max(fresh.from, old.until)

@@ -94,7 +94,7 @@ func (s *Service) Ready() error {
 	if err := s.db.Ready(); err != nil {
 		return err
 	}
-	failed := func(at int64) bool { return at != 0 && s.o.Now().Sub(time.Unix(0, at)) < failingFor }
+	failed := func(nanos int64) bool { return nanos != 0 && s.o.Now().Sub(time.Unix(0, nanos)) < failingFor }
 	if failed(s.failing.Load()) || s.inbox != nil && failed(s.inbox.failed.Load()) {
 		return errFailing
 	}
@@ -135,9 +135,9 @@ func (c *Command) packed() []byte {
 
 // deactivate marks a node as deactivated, unless the node has sent a later report.
 func (s *Service) deactivate(ctx context.Context, payload []byte) error {
-	certname, at, err := parseDeactivation(payload)
+	certname, deactivated, err := parseDeactivation(payload)
 	if err == nil {
-		err = checkAhead("deactivate node: producer_timestamp", at, s.o.Now())
+		err = checkAhead("deactivate node: producer_timestamp", deactivated, s.o.Now())
 	}
 	if err != nil {
 		return &payloadError{err}
@@ -149,7 +149,7 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 		}
 		_, err := c.Exec(`UPDATE run_nodes SET deactivated_at = ? WHERE certname = ?
 			AND (deactivated_at IS NULL OR deactivated_at < ?)
-			AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id AND run_reports.producer_timestamp > ?)`, at, certname, at, at)
+			AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id AND run_reports.producer_timestamp > ?)`, deactivated, certname, deactivated, deactivated)
 		return err
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 }
 
 // parseDeactivation parses the payload of "deactivate node".
-func parseDeactivation(payload []byte) (certname string, at int64, err error) {
+func parseDeactivation(payload []byte) (certname string, deactivated int64, err error) {
 	if !utf8.Valid(payload) {
 		return "", 0, errNotUTF8
 	}
@@ -174,7 +174,7 @@ func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 		case "certname":
 			certname = r.name("certname")
 		case "producer_timestamp":
-			at, timed = r.instant(), true
+			deactivated, timed = r.instant(), true
 		default:
 			r.fail("there is no member %q", rest.Quote(string(name)))
 		}
@@ -185,5 +185,5 @@ func parseDeactivation(payload []byte) (certname string, at int64, err error) {
 	if certname == "" || !timed {
 		return "", 0, errors.New("deactivate node: certname or producer_timestamp is missing")
 	}
-	return certname, at, nil
+	return certname, deactivated, nil
 }

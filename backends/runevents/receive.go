@@ -116,24 +116,24 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 }
 
 // unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text if that is large enough,
-// and otherwise takes memory from held. The result has at most limit bytes.
-func unzip(ctx context.Context, held *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
+// and otherwise takes memory from share. The result has at most limit bytes.
+func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
 	reader := unzippers.Get().(*gzip.Reader)
 	defer unzippers.Put(reader)
 	if reader.Reset(bytes.NewReader(zipped)) != nil {
 		return text, errNotGzip
 	}
-	if err := held.Grow(ctx, int64(cap(text))); err != nil {
+	if err := share.Grow(ctx, int64(cap(text))); err != nil {
 		return text, err
 	}
-	return held.ReadAll(ctx, reader, text, -1, limit)
+	return share.ReadAll(ctx, reader, text, -1, limit)
 }
 
 // unreadable converts the error of reading a body to the error for the client. size is the size limit.
 func (s *Service) unreadable(err error, size int64) error {
-	_, over := errors.AsType[*http.MaxBytesError](err)
+	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case over:
+	case tooLong:
 		return errTooLarge
 	case errors.Is(err, memory.ErrTooLarge):
 		return s.overlong(size)

@@ -83,12 +83,12 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 		defer rows.Close()
 		for rows.Next() {
 			var row Rejected
-			var at int64
-			if err := rows.Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason,
+			var millis int64
+			if err := rows.Scan(&row.ID, &millis, &row.Command, &row.Version, &row.Certname, &row.Reason,
 				&row.Attempts); err != nil {
 				return err
 			}
-			row.At = time.UnixMilli(at).UTC()
+			row.At = time.UnixMilli(millis).UTC()
 			list = append(list, row)
 		}
 		return rows.Err()
@@ -99,12 +99,12 @@ func (s *Service) Rejected(ctx context.Context) (list []Rejected, err error) {
 // RejectedCommand returns the rejected command with the given ID and its payload. It returns ErrNotFound if there is no
 // such command, and another error if the payload was too large to be stored.
 func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, c Command, err error) {
-	var at int64
+	var millis int64
 	var payload []byte
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT id, at, command, version, certname, reason, attempts, payload FROM run_rejected WHERE id = ?`,
 			id).
-			Scan(&row.ID, &at, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
+			Scan(&row.ID, &millis, &row.Command, &row.Version, &row.Certname, &row.Reason, &row.Attempts, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, c, ErrNotFound
@@ -112,7 +112,7 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	if err != nil {
 		return row, c, err
 	}
-	row.At = time.UnixMilli(at).UTC()
+	row.At = time.UnixMilli(millis).UTC()
 	c = Command{Name: row.Command, Version: row.Version, Certname: row.Certname}
 	if len(payload) == 0 {
 		return row, c, errors.New("the payload was too large to be kept")

@@ -56,7 +56,7 @@ type report struct {
 
 // event is an event of a report. resource and change are indexes into the lists of the report.
 type event struct {
-	at               int64
+	timestamp        int64
 	status           string
 	resource, change int
 	corrective       sql.NullBool
@@ -148,13 +148,14 @@ func (p *report) identify() {
 	p.hash = sha1.Sum(append(b, '}')) //nolint:gosec // as above
 }
 
-// checkAhead returns an error if the time at is more than maxAhead in the future. what names the time in the error.
-func checkAhead(what string, at int64, now time.Time) error {
-	if at <= now.Add(maxAhead).UnixMilli() {
+// checkAhead returns an error if a timestamp is more than maxAhead in the future. label names the timestamp in the
+// error.
+func checkAhead(label string, timestamp int64, now time.Time) error {
+	if timestamp <= now.Add(maxAhead).UnixMilli() {
 		return nil
 	}
 	return fmt.Errorf("%s is %s, more than %d days ahead of the clock of this server",
-		what, syntax.AppendTime(nil, at), maxAhead/day)
+		label, syntax.AppendTime(nil, timestamp), maxAhead/day)
 }
 
 // checkTimes returns an error if a time of the report is too far in the future.
@@ -163,7 +164,7 @@ func (p *report) checkTimes(now time.Time) error {
 		return err
 	}
 	for i := range p.events {
-		if err := checkAhead("report: the timestamp of an event", p.events[i].at, now); err != nil {
+		if err := checkAhead("report: the timestamp of an event", p.events[i].timestamp, now); err != nil {
 			return err
 		}
 	}
@@ -174,7 +175,7 @@ func (p *report) checkTimes(now time.Time) error {
 func (p *report) checkDays() error {
 	days := make(map[int64]struct{}, 2)
 	for i := range p.events {
-		days[dayOf(p.events[i].at)] = struct{}{}
+		days[dayOf(p.events[i].timestamp)] = struct{}{}
 		if len(days) > maxDays {
 			return fmt.Errorf("report: its events lie on more than %d days", maxDays)
 		}

@@ -108,8 +108,8 @@ func (r *reader) logLine(out []byte) []byte {
 			r.fail("a log line has no member %q", rest.Quote(string(name)))
 		}
 	}
-	const whole = seenLevel | seenMessage | seenSource | seenTags | seenTime
-	if seen&whole != whole {
+	const allMembers = seenLevel | seenMessage | seenSource | seenTags | seenTime
+	if seen&allMembers != allMembers {
 		r.fail("a log line lacks its level, message, source, tags or time")
 	}
 	if seen&seenFile == 0 {

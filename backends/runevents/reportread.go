@@ -87,7 +87,7 @@ func (w *workspace) takeBack(p *report) {
 // eventKey identifies an event within a report.
 type eventKey struct {
 	kind, title, file, status string
-	line, at                  int64
+	line, timestamp           int64
 	hasFile, hasLine          bool
 	change                    digest
 }
@@ -261,13 +261,13 @@ func (r *reader) resources() {
 // instead; see skip.
 func (r *reader) resource() {
 	var (
-		res     resource
-		at      int64
-		skipped bool
-		seen    memberSet
-		first   = len(r.report.events)
-		changes = len(r.report.changes)
-		index   = len(r.report.resources)
+		res       resource
+		timestamp int64
+		skipped   bool
+		seen      memberSet
+		first     = len(r.report.events)
+		changes   = len(r.report.changes)
+		index     = len(r.report.resources)
 	)
 	r.object()
 	for {
@@ -281,7 +281,7 @@ func (r *reader) resource() {
 				skipped = r.boolean()
 			}
 		case "timestamp":
-			at, seen = r.instant(), seen|seenTimestamp
+			timestamp, seen = r.instant(), seen|seenTimestamp
 		case "corrective_change":
 			r.nullBool()
 		case "events":
@@ -303,8 +303,8 @@ func (r *reader) resource() {
 	}
 	if skipped {
 		r.report.events, r.report.changes = r.report.events[:first], r.report.changes[:changes]
-		if at >= r.oldest {
-			r.report.events = append(r.report.events, event{at: at, status: "skipped", resource: index, change: r.skip()})
+		if timestamp >= r.oldest {
+			r.report.events = append(r.report.events, event{timestamp: timestamp, status: "skipped", resource: index, change: r.skip()})
 		}
 	}
 	r.keep(res, first)
@@ -314,22 +314,22 @@ func (r *reader) resource() {
 // events are left.
 func (r *reader) keep(res resource, first int) {
 	events := r.report.events
-	kept := first
+	end := first
 	for _, e := range events[first:] {
 		key := eventKey{
 			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64,
 			hasLine: res.line.Valid,
-			status:  e.status, at: e.at, change: r.report.changes[e.change].digest,
+			status:  e.status, timestamp: e.timestamp, change: r.report.changes[e.change].digest,
 		}
 		if _, twice := r.known[key]; twice {
 			continue
 		}
 		r.known[key] = struct{}{}
-		events[kept] = e
-		kept++
+		events[end] = e
+		end++
 	}
-	r.report.events = events[:kept]
-	if kept == first {
+	r.report.events = events[:end]
+	if end == first {
 		return
 	}
 	res.digest = r.digest(
@@ -383,7 +383,7 @@ func (r *reader) event(index int) {
 	if r.err == nil && seen != seenStatus|seenTimestamp {
 		r.fail("an event lacks its status or timestamp")
 	}
-	if r.err == nil && e.at >= r.oldest {
+	if r.err == nil && e.timestamp >= r.oldest {
 		e.change = r.change(c)
 		r.report.events = append(r.report.events, e)
 	}
@@ -397,7 +397,7 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 		e.status = r.name("status")
 		*seen |= seenStatus
 	case "timestamp":
-		e.at = r.instant()
+		e.timestamp = r.instant()
 		*seen |= seenTimestamp
 	case "property":
 		c.property = r.nullText()
@@ -482,7 +482,7 @@ func (r *reader) resourceEvent() {
 	if r.err == nil && seen != seenStatus|seenTimestamp|seenType|seenTitle {
 		r.fail("an event lacks its status, timestamp, resource_type or resource_title")
 	}
-	if r.err != nil || e.at < r.oldest {
+	if r.err != nil || e.timestamp < r.oldest {
 		return
 	}
 	if e.status == "skipped" {

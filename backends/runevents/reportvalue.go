@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// name reads a text that is indexed, of at most maxName bytes. what names the text in errors.
-func (r *reader) name(what string) string {
+// name reads a text that is indexed, of at most maxName bytes. label names the text in errors.
+func (r *reader) name(label string) string {
 	text := r.string()
 	if len(text) > maxName {
-		r.fail("%s is longer than %d bytes", what, maxName)
+		r.fail("%s is longer than %d bytes", label, maxName)
 	}
 	return text
 }
 
-func (r *reader) nullName(what string) sql.NullString {
+func (r *reader) nullName(label string) sql.NullString {
 	if r.null() {
 		return sql.NullString{}
 	}
-	return sql.NullString{String: r.name(what), Valid: true}
+	return sql.NullString{String: r.name(label), Valid: true}
 }
 
 func (r *reader) nullText() sql.NullString {

@@ -79,23 +79,23 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 		reports = s.detailsSpans().floor(dayOf(reports)) * day.Milliseconds()
 	}
 	var eventsFrom int64 // no event is older than this day
-	var kept error       // the reason if eventsFrom is not known
+	var eventsErr error  // the reason if eventsFrom is not known
 	steps := []func() error{
 		func() error { return s.Settle(ctx) }, // so that a node that has just reported does not expire
 		func() error { return s.expire(ctx, now, &p) },
-		func() error { eventsFrom, kept = s.purgeEvents(ctx, events, &p); return kept },
+		func() error { eventsFrom, eventsErr = s.purgeEvents(ctx, events, &p); return eventsErr },
 		func() error { return s.purgeNodes(ctx, now, &p) },
 		func() error { return s.purgeOldReports(ctx, reports, &p) },
 		func() error { return s.purgeDetails(ctx, reports, &p) },
 		func() error { return s.purgeEnvironments(ctx, &p) },
 		func() error {
-			if kept != nil {
+			if eventsErr != nil {
 				return nil
 			}
 			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
 		},
 		func() error {
-			if kept != nil {
+			if eventsErr != nil {
 				return nil
 			}
 			return s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
@@ -273,9 +273,9 @@ func (s *Service) dropPartitions(
 			return fmt.Errorf("dropping partitions: %w", err)
 		}
 		defer conn.Close()
-		on := c.On(conn)
+		session := c.On(conn)
 		var locked bool
-		if err := on.Row("SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
+		if err := session.Row("SELECT pg_try_advisory_lock($1)", int64(purgeLock)).Scan(&locked); err != nil {
 			return err
 		}
 		if locked {
@@ -283,7 +283,7 @@ func (s *Service) dropPartitions(
 				_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(purgeLock))
 			}()
 		}
-		list, err := listPartitions(on, table)
+		list, err := listPartitions(session, table)
 		if err != nil {
 			return err
 		}
@@ -292,13 +292,13 @@ func (s *Service) dropPartitions(
 				from = min(from, p.from)
 				continue
 			}
-			if err := p.drop(on, conn, table); err != nil {
+			if err := p.drop(session, conn, table); err != nil {
 				return fmt.Errorf("dropping the partition %s: %w", p.name, err)
 			}
 			*dropped++
 		}
 		if locked && table == "run_events" {
-			return deleteCounts(on, conn, &from)
+			return deleteCounts(session, conn, &from)
 		}
 		return nil
 	})
@@ -338,14 +338,14 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 // drop detaches a partition concurrently, which waits for readers but does not lock them out. Then it drops the
 // detached table. It also completes an interrupted detachment.
 func (p partition) drop(c store.Conn, conn *sql.Conn, table string) error {
-	how := " CONCURRENTLY"
+	mode := " CONCURRENTLY"
 	if p.pending {
-		how = " FINALIZE"
+		mode = " FINALIZE"
 	}
 	if p.attached {
 		// DETACH PARTITION CONCURRENTLY must run outside of a transaction. The names consist of constants and numbers,
 		// so they need no quoting.
-		if _, err := c.Exec("ALTER TABLE " + table + " DETACH PARTITION " + p.name + how); err != nil {
+		if _, err := c.Exec("ALTER TABLE " + table + " DETACH PARTITION " + p.name + mode); err != nil {
 			return err
 		}
 	}

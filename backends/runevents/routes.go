@@ -330,12 +330,12 @@ func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 		state, status = "error", http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	up := status == http.StatusOK
-	one := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
+	ready := status == http.StatusOK
+	service := fmt.Sprintf(`{"service_version":%q,"service_status_version":1,"detail_level":"info","state":%q,`+
 		`"status":{"maintenance_mode?":false,"queue_depth":%d,"read_db_up?":%t,"write_db_up?":%t},"active_alerts":[]}`,
-		apiVersion, state, e.service.Queued(), up, up)
+		apiVersion, state, e.service.Queued(), ready, ready)
 	if e.answer == "Services" {
-		one = `{"puppetdb-status":` + one + `}`
+		service = `{"puppetdb-status":` + service + `}`
 	}
-	write(w, status, "%s", one)
+	write(w, status, "%s", service)
 }

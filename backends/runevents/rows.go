@@ -125,7 +125,7 @@ func (b *batch) internResources(reports []stored) error {
 	for _, r := range reports {
 		for i := range r.events {
 			res := &r.resources[r.events[i].resource]
-			w.add(res.digest, dayOf(r.events[i].at), res)
+			w.add(res.digest, dayOf(r.events[i].timestamp), res)
 		}
 	}
 	return upsert(b, b.resources, insertResources[b.Dialect()], w.sorted(), func(args []any, res *resource) []any {
@@ -142,7 +142,7 @@ func (b *batch) internChanges(reports []stored) error {
 	for _, r := range reports {
 		for i := range r.events {
 			c := &r.changes[r.events[i].change]
-			w.add(c.digest, dayOf(r.events[i].at), c)
+			w.add(c.digest, dayOf(r.events[i].timestamp), c)
 		}
 	}
 	return upsert(b, b.changes, insertChanges[b.Dialect()], w.sorted(), func(args []any, c *change) []any {
@@ -201,8 +201,8 @@ func (b *batch) insertEvents(reports []stored) error {
 			status, _ := b.words.get(word{words, e.status})
 			res, _ := b.resources.get(r.resources[e.resource].digest)
 			chg, _ := b.changes.get(r.changes[e.change].digest)
-			counts.add(e.at, r.node, status.id, 1)
-			args = append(args, e.at, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
+			counts.add(e.timestamp, r.node, status.id, 1)
+			args = append(args, e.timestamp, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
 			if len(args) < columns*statementRows {
 				continue
 			}

@@ -46,11 +46,11 @@ func (s *scanner) sound(err error) bool {
 // is reports whether the next value is of the given kind.
 func (s *scanner) is(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
 
-// expect is like is, but records an error if the next value is of another kind. what names the expected kind in the
+// expect is like is, but records an error if the next value is of another kind. kindName is the expected kind in the
 // error.
-func (s *scanner) expect(kind jsontext.Kind, what string) bool {
+func (s *scanner) expect(kind jsontext.Kind, kindName string) bool {
 	if !s.is(kind) {
-		s.fail("%s is expected", what)
+		s.fail("%s is expected", kindName)
 	}
 	return s.err == nil
 }
@@ -59,8 +59,8 @@ func (s *scanner) expect(kind jsontext.Kind, what string) bool {
 func (s *scanner) object() { s.open('{', jsontext.Object, "an object") }
 func (s *scanner) list()   { s.open('[', jsontext.Array, "a list") }
 
-func (s *scanner) open(bracket byte, kind jsontext.Kind, what string) {
-	if s.expect(kind, what) {
+func (s *scanner) open(bracket byte, kind jsontext.Kind, kindName string) {
+	if s.expect(kind, kindName) {
 		empty, err := s.text.Enter(bracket)
 		s.sound(err)
 		s.opened, s.empty = true, empty

@@ -91,7 +91,7 @@ func (known *caches) store(ctx context.Context, db *store.DB, reports []*report,
 	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
 	var b *batch
 	err := db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		b = &batch{Conn: c, words: over(&known.words), resources: over(&known.resources), changes: over(&known.changes)}
+		b = &batch{Conn: c, words: newOverlay(&known.words), resources: newOverlay(&known.resources), changes: newOverlay(&known.changes)}
 		return b.store(reports)
 	})
 	if err == nil {
@@ -147,11 +147,11 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 	nodes, latest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
 	var args []any
 	for _, r := range reports {
-		at, twice := latest[r.certname]
+		previous, twice := latest[r.certname]
 		if !twice {
 			args = append(args, r.certname)
 		}
-		if !twice || at < r.producerTimestamp {
+		if !twice || previous < r.producerTimestamp {
 			latest[r.certname] = r.producerTimestamp
 		}
 	}
@@ -169,8 +169,8 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 		return nil, err
 	}
 	for _, certname := range slices.Sorted(maps.Keys(latest)) {
-		at := latest[certname]
-		if err := b.Later(returnStatement, at, at, nodes[certname]); err != nil {
+		reported := latest[certname]
+		if err := b.Later(returnStatement, reported, reported, nodes[certname]); err != nil {
 			return nil, err
 		}
 	}

@@ -12,9 +12,11 @@ import (
 // tally counts the added or deleted events of each hour, node and status.
 type tally map[tallyKey]int64
 
-type tallyKey struct{ hour, of, status int64 }
+type tallyKey struct{ hour, node, status int64 }
 
-func (t tally) add(at, node, status, n int64) { t[tallyKey{hourOf(at), node, status}] += n }
+func (t tally) add(timestamp, node, status, n int64) {
+	t[tallyKey{hourOf(timestamp), node, status}] += n
+}
 
 // tallyParts is the number of rows over which the stored count of an hour and a status may be distributed. This process
 // always uses the row tallyPart, so that several processes on one PostgreSQL server do not wait for each other.
@@ -38,7 +40,7 @@ func (t tally) write(c store.Conn) error {
 	}
 	all := make(tally)
 	for key, n := range t {
-		key.of = part
+		key.node = part
 		all[key] += n
 	}
 	if err := all.addTo(c, addEventCounts); err != nil {
@@ -50,13 +52,13 @@ func (t tally) write(c store.Conn) error {
 // addTo adds the counts to a table. statements[n] writes n rows. The rows are written in the order of their keys.
 func (t tally) addTo(c store.Conn, statements []string) error {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.of, b.of), cmp.Compare(a.status, b.status))
+		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.node, b.node), cmp.Compare(a.status, b.status))
 	})
 	for len(keys) > 0 {
 		n := chunkRows(c.Dialect(), len(keys))
 		args := make([]any, 0, 4*n)
 		for _, key := range keys[:n] {
-			args = append(args, key.hour, key.of, key.status, t[key])
+			args = append(args, key.hour, key.node, key.status, t[key])
 		}
 		if err := c.Later(statements[n], args...); err != nil {
 			return err
@@ -76,11 +78,11 @@ func deleteEvents(c store.Conn, statement string, args ...any) (n int64, err err
 	defer rows.Close()
 	t := make(tally)
 	for ; rows.Next(); n++ {
-		var at, node, status int64
-		if err := rows.Scan(&at, &node, &status); err != nil {
+		var timestamp, node, status int64
+		if err := rows.Scan(&timestamp, &node, &status); err != nil {
 			return 0, err
 		}
-		t.add(at, node, status, -1)
+		t.add(timestamp, node, status, -1)
 	}
 	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
 		return 0, err

@@ -52,8 +52,8 @@ func shiftTimes(payload []byte, ms int64) []byte {
 		if end < 0 {
 			continue
 		}
-		if at, ok := millis(payload[:end]); ok {
-			out = time.UnixMilli(at+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
+		if parsed, ok := millis(payload[:end]); ok {
+			out = time.UnixMilli(parsed+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
 			payload = payload[end:]
 		}
 	}

@@ -109,12 +109,12 @@ func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, err
 
 // Named returns the account with the given name, ignoring case.
 func (a *Accounts) Named(ctx context.Context, name string) (*Account, error) {
-	return a.one(ctx, "name = ?", fold(name))
+	return a.read(ctx, "name = ?", fold(name))
 }
 
 // Account returns the account with the given ID.
 func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
-	return a.one(ctx, "id = ?", id)
+	return a.read(ctx, "id = ?", id)
 }
 
 // List returns up to limit accounts (1 to 500) with IDs greater than after, ordered by ID. The guest's account is
@@ -212,7 +212,7 @@ func (a *Accounts) Create(
 	set.confirmed = 1
 	now := a.Moment()
 	err = a.change(ctx, "", func(c kernel.Conn) error {
-		if err := may(c, actor, 0, set.roles); err != nil {
+		if err := mayChange(c, actor, 0, set.roles); err != nil {
 			return err
 		}
 		var id int64
@@ -254,7 +254,7 @@ func (a *Accounts) Update(
 	now := a.Moment()
 	err = a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
 		if !own {
-			if err := may(c, actor, id, set.roles); err != nil {
+			if err := mayChange(c, actor, id, set.roles); err != nil {
 				return err
 			}
 		}
@@ -280,7 +280,7 @@ func (a *Accounts) Delete(ctx context.Context, actor *kernel.User, id int64) err
 		case old.Name == kernel.RoleGuest:
 			return kernel.Conflict("the guest cannot be deleted")
 		}
-		if err := may(c, actor, id, nil); err != nil {
+		if err := mayChange(c, actor, id, nil); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM cms_users WHERE id = ?", id); err != nil {
@@ -342,15 +342,15 @@ func (a *Accounts) rehash(ctx context.Context, id int64, stored, typed string) e
 
 // Install creates a first superuser with the given name and returns the generated password, which is not stored. If
 // there is a superuser already, Install does nothing and returns an empty string.
-func (a *Accounts) Install(ctx context.Context, name string) (made string, err error) {
+func (a *Accounts) Install(ctx context.Context, name string) (generated string, err error) {
 	var n int64
 	err = a.Read(ctx, func(c kernel.Conn) error { return c.Row(superusers).Scan(&n) })
 	if err != nil || n > 0 {
 		return "", err
 	}
-	made = password.Generate()
-	_, err = a.Create(ctx, nil, name, Change{Password: &made, Roles: &[]string{kernel.RoleSuperuser}})
-	return made, err
+	generated = password.Generate()
+	_, err = a.Create(ctx, nil, name, Change{Password: &generated, Roles: &[]string{kernel.RoleSuperuser}})
+	return generated, err
 }
 
 // ResetPassword gives a user a new password and returns it; it is shown only once. It acts in the name of the site.
@@ -477,9 +477,9 @@ func (s *set) write(c kernel.Conn, id int64, now kernel.Moment) error {
 	return err
 }
 
-// may returns an error if actor must not change the user with the given ID, or must not give that user the given roles.
-// Only superusers may change superusers, and nobody may grant permissions that they do not have.
-func may(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
+// mayChange returns an error if actor must not change the user with the given ID, or must not give that user the given
+// roles. Only superusers may change superusers, and nobody may grant permissions that they do not have.
+func mayChange(c kernel.Conn, actor *kernel.User, id int64, roles []string) error {
 	if actor == nil || actor.Superuser() {
 		return nil
 	}
@@ -573,7 +573,7 @@ func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error
 	return u, err
 }
 
-func (a *Accounts) one(ctx context.Context, where string, arg any) (account *Account, err error) {
+func (a *Accounts) read(ctx context.Context, where string, arg any) (account *Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		account, err = first(accounts(c, where, arg))
 		return err

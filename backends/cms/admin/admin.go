@@ -116,7 +116,7 @@ var table = slices.Concat([]pages.Page[*call]{
 type call struct {
 	*pages.Call
 	*admin
-	by *kernel.User // nil if nobody has signed in
+	user *kernel.User // nil if nobody has signed in
 }
 
 // frame is the data for the layout around each page: the user, and the sections of the administration that the user may
@@ -140,9 +140,9 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.by = user
+		c.user = user
 	}
-	if u := c.by; u != nil {
+	if u := c.user; u != nil {
 		c.SignedIn(strconv.FormatInt(u.ID, 10))
 		*f = frame{
 			u.Name, u.May(kernel.PermissionAdmin), u.May(kernel.PermissionTemplates), u.May(kernel.PermissionUsers),
@@ -169,18 +169,18 @@ func superusers(c *call) error {
 	if err := c.may(kernel.PermissionAdmin); err != nil || c.Answered() {
 		return err
 	}
-	if !c.by.Superuser() {
+	if !c.user.Superuser() {
 		return kernel.Forbidden("only a superuser may open this page")
 	}
 	return nil
 }
 
 func (c *call) may(permissions ...string) error {
-	if c.by == nil {
+	if c.user == nil {
 		return c.ToLogin("/login")
 	}
 	for _, permission := range permissions {
-		if !c.by.May(permission) {
+		if !c.user.May(permission) {
 			return kernel.Forbidden("no role of yours has the permission %s", permission)
 		}
 	}
@@ -190,9 +190,9 @@ func (c *call) may(permissions ...string) error {
 // apiError converts an error of package handler to an apierror, and returns other errors unchanged.
 func apiError(err error) error {
 	if e, ok := errors.AsType[*handler.Error](err); ok {
-		made := apierror.New(e.Code, "", "%s", e.Message)
-		made.RetryAfter = retryAfter(e.Header)
-		return made
+		converted := apierror.New(e.Code, "", "%s", e.Message)
+		converted.RetryAfter = retryAfter(e.Header)
+		return converted
 	}
 	return err
 }

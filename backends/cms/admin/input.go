@@ -78,7 +78,7 @@ func (i *input) Rows() int { return min(max(strings.Count(i.Text, "\n")+2, 4), 3
 type schema map[string]*content.Field
 
 func (c *call) schema() (schema, error) {
-	list, err := c.Content.Fields(c.ctx(), c.by)
+	list, err := c.Content.Fields(c.ctx(), c.user)
 	if err != nil {
 		return nil, err
 	}
@@ -115,24 +115,24 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 			i.Choose.Add(option, option, slices.Contains(chosen, any(option)))
 		}
 	case content.TypeDatetime:
-		if at, ok := value.(string); ok {
-			i.Text = at
-			if parsed, err := time.Parse(time.RFC3339Nano, at); err == nil {
+		if text, ok := value.(string); ok {
+			i.Text = text
+			if parsed, err := time.Parse(time.RFC3339Nano, text); err == nil {
 				i.Text = parsed.UTC().Format(browserTime)
 			}
 		}
 	case content.TypePage:
 		var ids []string
-		for _, one := range each(value) {
-			if id, ok := one.(float64); ok {
+		for _, item := range each(value) {
+			if id, ok := item.(float64); ok {
 				ids = append(ids, strconv.FormatFloat(id, 'f', -1, 64))
 				i.Pages = append(i.Pages, pageRef{ID: int64(id)})
 			}
 		}
 		i.Text = strings.Join(ids, " ")
 	case content.TypeFile:
-		for _, one := range each(value) {
-			if file, ok := one.(map[string]any); ok {
+		for _, item := range each(value) {
+			if file, ok := item.(map[string]any); ok {
 				i.Files = append(i.Files, rowOf(file))
 			}
 		}
@@ -146,10 +146,10 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		for _, kind := range slices.Sorted(maps.Keys(f.Settings.Blocks)) {
 			i.Kinds.Add(kind, kind, false)
 		}
-		for at, one := range each(value) {
-			values, _ := one.(map[string]any)
+		for index, item := range each(value) {
+			values, _ := item.(map[string]any)
 			kind, _ := values["type"].(string)
-			i.Blocks = append(i.Blocks, block{kind, at, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(at)+
+			i.Blocks = append(i.Blocks, block{kind, index, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(index)+
 				".")})
 		}
 	default:
@@ -207,13 +207,13 @@ func (r *reader) refuse(name, message string) {
 
 // values returns the values of the named fields from the form. old holds the stored values of the page.
 func (r *reader) values(names []string, old map[string]any, namePrefix string) map[string]any {
-	made := make(map[string]any, len(names))
+	result := make(map[string]any, len(names))
 	for _, name := range names {
 		if f := r.schema[name]; f != nil {
-			made[name] = r.value(f, namePrefix+name, old[name])
+			result[name] = r.value(f, namePrefix+name, old[name])
 		}
 	}
-	return made
+	return result
 }
 
 // value returns the value of a field from the form, as content.Edit expects it, or nil for an empty input. old is the
@@ -248,8 +248,8 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 		return n
 	case content.TypeDatetime:
 		for _, layout := range []string{browserTime, "2006-01-02T15:04", time.RFC3339Nano} {
-			if at, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
-				return at.UTC().Format(time.RFC3339Nano)
+			if parsed, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
+				return parsed.UTC().Format(time.RFC3339Nano)
 			}
 		}
 		return text
@@ -269,11 +269,11 @@ func list(texts []string) any {
 	if len(texts) == 0 {
 		return nil
 	}
-	made := make([]any, len(texts))
+	items := make([]any, len(texts))
 	for i, text := range texts {
-		made[i] = pages.Valid(text)
+		items[i] = pages.Valid(text)
 	}
-	return made
+	return items
 }
 
 // pages parses a list of IDs and paths of pages.
@@ -282,7 +282,7 @@ func (r *reader) pages(f *content.Field, words []string) any {
 	for _, word := range words {
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
-			page, err := r.Content.At(r.ctx(), r.by, word)
+			page, err := r.Content.At(r.ctx(), r.user, word)
 			if err != nil {
 				r.refuse(f.Name, f.Name+": there is no page "+strconv.Quote(word))
 				return nil
@@ -303,9 +303,9 @@ func (r *reader) pages(f *content.Field, words []string) any {
 // files returns the files in the stored value old, without those that the form removes.
 func (r *reader) files(name string, old any) any {
 	removed := r.Form.Values(name + ".gone")
-	var kept []any
-	for _, one := range each(old) {
-		file, ok := one.(map[string]any)
+	var remaining []any
+	for _, item := range each(old) {
+		file, ok := item.(map[string]any)
 		if !ok {
 			continue
 		}
@@ -317,12 +317,12 @@ func (r *reader) files(name string, old any) any {
 		if field := name + ".about." + id; r.Form.Has(field) {
 			file["description"] = strings.TrimSpace(r.Form.Text(field))
 		}
-		kept = append(kept, file)
+		remaining = append(remaining, file)
 	}
-	if kept == nil {
+	if remaining == nil {
 		return nil
 	}
-	return kept
+	return remaining
 }
 
 // maxBlocks limits how many blocks of a field are read from a form.
@@ -332,34 +332,34 @@ const maxBlocks = 1000
 // that the form adds, if any.
 func (r *reader) blocks(f *content.Field, name string) any {
 	type placed struct {
-		at    int64
-		value map[string]any
+		position int64
+		value    map[string]any
 	}
 	var found []placed
 	for i := range maxBlocks {
-		at := name + "." + strconv.Itoa(i) + "."
-		if !r.Form.Has(at + "type") {
+		blockPrefix := name + "." + strconv.Itoa(i) + "."
+		if !r.Form.Has(blockPrefix + "type") {
 			break
 		}
-		if r.Form.Flag(at + "gone") {
+		if r.Form.Flag(blockPrefix + "gone") {
 			continue
 		}
-		kind := r.Form.Text(at + "type")
-		value := r.values(f.Settings.Blocks[kind], nil, at)
+		kind := r.Form.Text(blockPrefix + "type")
+		value := r.values(f.Settings.Blocks[kind], nil, blockPrefix)
 		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
 		value["type"] = kind
-		found = append(found, placed{r.Form.Number(at + "at"), value})
+		found = append(found, placed{r.Form.Number(blockPrefix + "at"), value})
 	}
-	slices.SortStableFunc(found, func(a, b placed) int { return int(a.at - b.at) })
-	var made []any
-	for _, one := range found {
-		made = append(made, one.value)
+	slices.SortStableFunc(found, func(a, b placed) int { return int(a.position - b.position) })
+	var ordered []any
+	for _, block := range found {
+		ordered = append(ordered, block.value)
 	}
 	if kind := r.Form.Text(name + ".add"); kind != "" {
-		made = append(made, map[string]any{"type": kind})
+		ordered = append(ordered, map[string]any{"type": kind})
 	}
-	if made == nil {
+	if ordered == nil {
 		return nil
 	}
-	return made
+	return ordered
 }

@@ -51,10 +51,10 @@ func (c *call) page() error {
 // open returns the page with the given ID in two states: shown is its draft, or the published page if there is no
 // draft; live is the published page.
 func (c *call) open(id int64) (shown, live *content.Page, err error) {
-	if live, err = c.Content.Page(c.ctx(), c.by, id); err != nil || !live.Draft {
+	if live, err = c.Content.Page(c.ctx(), c.user, id); err != nil || !live.Draft {
 		return live, live, err
 	}
-	shown, err = c.Content.Draft(c.ctx(), c.by, id)
+	shown, err = c.Content.Draft(c.ctx(), c.user, id)
 	return shown, live, err
 }
 
@@ -65,7 +65,7 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	if err != nil {
 		return err
 	}
-	t, err := c.Content.Template(c.ctx(), c.by, shown.Template)
+	t, err := c.Content.Template(c.ctx(), c.user, shown.Template)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 		if i.Type == content.TypeFile {
 			d.Uploads = append(d.Uploads, i)
 		}
-		for at, ref := range i.Pages {
-			if page, err := c.Content.Page(c.ctx(), c.by, ref.ID); err == nil {
-				i.Pages[at].Title = page.Title
+		for index, ref := range i.Pages {
+			if page, err := c.Content.Page(c.ctx(), c.user, ref.ID); err == nil {
+				i.Pages[index].Title = page.Title
 			}
 		}
 	}
@@ -98,11 +98,11 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	return c.ShowForm(inputFaults(refusal, t.Fields), "page", cmp.Or(shown.Title, "New page"), d)
 }
 
-func typedTime(at kernel.Moment) string {
-	if at == 0 {
+func typedTime(moment kernel.Moment) string {
+	if moment == 0 {
 		return ""
 	}
-	return at.Time().UTC().Format(browserTime)
+	return moment.Time().UTC().Format(browserTime)
 }
 
 // version returns the version of the page that the form was made for. If somebody has changed the page in the meantime,
@@ -112,7 +112,7 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 		var rows []difference
 		now := live
 		if live.Draft {
-			if draft, err := c.Content.Draft(c.ctx(), c.by, live.ID); err == nil {
+			if draft, err := c.Content.Draft(c.ctx(), c.user, live.ID); err == nil {
 				now = draft
 			}
 		}
@@ -167,10 +167,10 @@ func (c *call) save() error {
 	}
 	var saved *content.Page
 	if err == nil {
-		saved, err = c.Content.Save(c.ctx(), c.by, edit)
+		saved, err = c.Content.Save(c.ctx(), c.user, edit)
 	}
 	if err == nil && do == "publish" {
-		saved, err = c.Content.PublishDraft(c.ctx(), c.by, live.ID, saved.Version)
+		saved, err = c.Content.PublishDraft(c.ctx(), c.user, live.ID, saved.Version)
 	}
 	if err != nil {
 		return c.showPage(err, &typed, live)
@@ -204,7 +204,7 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	if err != nil {
 		return edit, err
 	}
-	t, err := c.Content.Template(c.ctx(), c.by, base.Template)
+	t, err := c.Content.Template(c.ctx(), c.user, base.Template)
 	if err != nil {
 		return edit, err
 	}
@@ -225,8 +225,8 @@ func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 		return new(kernel.Moment)
 	}
 	for _, layout := range []string{browserTime, "2006-01-02T15:04"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return new(instant.Of(at))
+		if parsed, err := time.Parse(layout, text); err == nil {
+			return new(instant.Of(parsed))
 		}
 	}
 	r.refuse(name, "this is not a time such as 2026-01-31T08:00")
@@ -251,9 +251,9 @@ func (c *call) parent(id int64) (*content.Page, error) {
 		return nil, err
 	}
 	if id == 0 {
-		return c.Content.At(c.ctx(), c.by, "/")
+		return c.Content.At(c.ctx(), c.user, "/")
 	}
-	return c.Content.Page(c.ctx(), c.by, id)
+	return c.Content.Page(c.ctx(), c.user, id)
 }
 
 func (c *call) askTemplate(parent *content.Page) error {
@@ -287,14 +287,14 @@ func (c *call) create() error {
 	edit, err := c.edit(typed)
 	edit.Parent, edit.Template = parent.ID, typed.Template
 	typed.Title, typed.Status, typed.Fields = *edit.Title, *edit.Status, edit.Fields
-	var made *content.Page
+	var created *content.Page
 	if err == nil {
-		made, err = c.Content.Save(c.ctx(), c.by, edit)
+		created, err = c.Content.Save(c.ctx(), c.user, edit)
 	}
 	if err != nil {
 		return c.showNew(err, parent, typed)
 	}
-	return c.Redirect(pageAt(made.ID), notice(made, ""))
+	return c.Redirect(pageAt(created.ID), notice(created, ""))
 }
 
 // upload adds a file to a field of a page.
@@ -317,7 +317,7 @@ func (c *call) upload() error {
 			if part.FileName() == "" {
 				return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
 			}
-			_, err = c.Files.Receive(c.ctx(), c.by, content.Place{Page: id, Field: field, Draft: true}, part.FileName(), part)
+			_, err = c.Files.Receive(c.ctx(), c.user, content.Place{Page: id, Field: field, Draft: true}, part.FileName(), part)
 			if err == nil {
 				return c.Redirect(pageAt(id), "The file is there.")
 			}
@@ -350,7 +350,7 @@ func (c *call) act() error {
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
-	ctx, u := c.ctx(), c.by
+	ctx, u := c.ctx(), c.user
 	var err error
 	to, done := pageAt(id), ""
 	switch c.Form.Text("do") {
@@ -394,7 +394,7 @@ const previewLasts = 24 * time.Hour
 
 // preview shows a link to the preview of a page, for people without an account.
 func (c *call) preview(id int64) error {
-	token, until, err := c.Content.PreviewLink(c.ctx(), c.by, id, previewLasts)
+	token, until, err := c.Content.PreviewLink(c.ctx(), c.user, id, previewLasts)
 	if err != nil {
 		return c.backTo(id, err)
 	}
@@ -414,11 +414,11 @@ type revisionRow struct {
 
 // revisions shows the revisions of a page, each with the differences from the following state of the page.
 func (c *call) revisions() error {
-	page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
+	page, err := c.Content.Page(c.ctx(), c.user, c.ID("pageId"))
 	if err != nil {
 		return err
 	}
-	list, err := c.Content.Revisions(c.ctx(), c.by, page.ID)
+	list, err := c.Content.Revisions(c.ctx(), c.user, page.ID)
 	if err != nil {
 		return err
 	}
@@ -458,4 +458,4 @@ func outline(title string, fields map[string]any) string {
 }
 
 // file sends a file of a page.
-func (c *call) file() error { return c.Files.Serve(c.W, c.R, c.by, c.ID("fileId")) }
+func (c *call) file() error { return c.Files.Serve(c.W, c.R, c.user, c.ID("fileId")) }

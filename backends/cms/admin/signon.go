@@ -18,7 +18,7 @@ func (c *call) beginSignOn() error {
 		return pages.NotFound()
 	}
 	next := pages.Local(c.Query.Text("next"))
-	if c.by != nil {
+	if c.user != nil {
 		return c.Redirect(next, "")
 	}
 	location, err := c.OIDC.Begin(c.ctx(), c.browser(), oidclogin.Ask{Next: next})

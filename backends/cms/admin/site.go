@@ -57,9 +57,9 @@ func (c *call) routes() error {
 	var list []*routes.Route
 	if state.Table != nil {
 		for _, r := range state.Table.Routes() {
-			whole := *r
-			whole.Endpoint = strings.Trim(d.Endpoint+"/"+r.Endpoint, "/")
-			list = append(list, &whole)
+			row := *r
+			row.Endpoint = strings.Trim(d.Endpoint+"/"+r.Endpoint, "/")
+			list = append(list, &row)
 		}
 	}
 	d.Table = routeTable.Of(list)

@@ -12,7 +12,7 @@ import (
 
 // root redirects to the tree of the root page.
 func (c *call) root() error {
-	page, err := c.Content.At(c.ctx(), c.by, "/")
+	page, err := c.Content.At(c.ctx(), c.user, "/")
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ var treeList = resource.List[*call, *content.Page]{
 	Path: "/tree/{pageId}", Filters: pageFilters, Search: "/find", Nouns: [2]string{"page", "pages"},
 	Empty: "No pages below this one.",
 	About: func(c *call, h *resource.Head) error {
-		page, err := c.Content.Page(c.ctx(), c.by, c.ID("pageId"))
+		page, err := c.Content.Page(c.ctx(), c.user, c.ID("pageId"))
 		if err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ var treeList = resource.List[*call, *content.Page]{
 		if h.Above, err = c.above(page); err != nil {
 			return err
 		}
-		made, err := c.creatable(page)
-		if len(made) > 0 {
+		allowed, err := c.creatable(page)
+		if len(allowed) > 0 {
 			h.New = resource.Target{Label: "New page below", Path: "/new?parent=" + itoa(page.ID)}
 		}
 		h.Links = []resource.Target{{Label: "Edit this page", Path: pageAt(page.ID)}}
@@ -76,14 +76,14 @@ var pageActions = []resource.Action[*call]{
 		Name: "trash", Label: "Into the trash", Done: "moved into the trash", Danger: true,
 		Confirm: "They go with all pages below them. They can be restored from the trash.",
 		Do: func(c *call, id string) error {
-			_, err := c.Content.Trash(c.ctx(), c.by, c.idOf(id, "pageId"), 0)
+			_, err := c.Content.Trash(c.ctx(), c.user, c.idOf(id, "pageId"), 0)
 			return err
 		},
 	},
 }
 
 func (c *call) setPageStatus(id, status string) error {
-	_, err := c.Content.Save(c.ctx(), c.by, content.Edit{ID: c.idOf(id, "pageId"), Status: &status})
+	_, err := c.Content.Save(c.ctx(), c.user, content.Edit{ID: c.idOf(id, "pageId"), Status: &status})
 	return err
 }
 
@@ -92,7 +92,7 @@ func (c *call) findPages(text string, q resource.Query) ([]*content.Page, string
 	if text += ", limit=" + strconv.Itoa(q.Limit); q.After != "" {
 		text += ", after=" + selector.Quote(q.After)
 	}
-	list, err := c.Content.Find(c.ctx(), c.by, text)
+	list, err := c.Content.Find(c.ctx(), c.user, text)
 	if err != nil {
 		return nil, "", err
 	}
@@ -152,7 +152,7 @@ var trashList = resource.List[*call, *content.Page]{
 	},
 	Rows: func(c *call, q resource.Query) ([]*content.Page, string, error) {
 		before, _ := strconv.ParseInt(q.After, 10, 64)
-		list, next, err := c.Content.Trashed(c.ctx(), c.by, before, q.Limit)
+		list, next, err := c.Content.Trashed(c.ctx(), c.user, before, q.Limit)
 		if next == 0 {
 			return list, "", err
 		}
@@ -161,13 +161,13 @@ var trashList = resource.List[*call, *content.Page]{
 	ID: func(p *content.Page) string { return itoa(p.ID) }, Name: func(p *content.Page) string { return p.Title },
 	Actions: []resource.Action[*call]{
 		{Name: "restore", Label: "Restore", Done: "restored", Each: true, Do: func(c *call, id string) error {
-			_, err := c.Content.Restore(c.ctx(), c.by, c.idOf(id, "pageId"))
+			_, err := c.Content.Restore(c.ctx(), c.user, c.idOf(id, "pageId"))
 			return err
 		}},
 		{
 			Name: "delete", Label: "Delete for good", Done: "deleted", Danger: true, Each: true,
 			Confirm: "They go with all pages below them, and do not come back.",
-			Do:      func(c *call, id string) error { return c.Content.Delete(c.ctx(), c.by, c.idOf(id, "pageId")) },
+			Do:      func(c *call, id string) error { return c.Content.Delete(c.ctx(), c.user, c.idOf(id, "pageId")) },
 		},
 	},
 }
@@ -176,15 +176,15 @@ var trashList = resource.List[*call, *content.Page]{
 func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
-		up, err := c.Content.At(c.ctx(), c.by, strings.Join(segments[:i], "/"))
+		ancestor, err := c.Content.At(c.ctx(), c.user, strings.Join(segments[:i], "/"))
 		if kernel.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if up.ID != page.ID {
-			list = append(list, resource.Target{Label: up.Title, Path: treeAt(up.ID)})
+		if ancestor.ID != page.ID {
+			list = append(list, resource.Target{Label: ancestor.Title, Path: treeAt(ancestor.ID)})
 		}
 	}
 	return list, nil
@@ -192,7 +192,7 @@ func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 
 // creatable returns the templates of the pages that the user may create below parent.
 func (c *call) creatable(parent *content.Page) (list []*content.Template, err error) {
-	all, err := c.Content.Templates(c.ctx(), c.by)
+	all, err := c.Content.Templates(c.ctx(), c.user)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (c *call) creatable(parent *content.Page) (list []*content.Template, err er
 		}
 	}
 	for _, t := range all {
-		if c.by.Superuser() || mayAny(c.by, t.Create) {
+		if c.user.Superuser() || mayAny(c.user, t.Create) {
 			list = append(list, t)
 		}
 	}

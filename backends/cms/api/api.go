@@ -36,7 +36,7 @@ type Options struct {
 	Table func() *routes.Table
 	// Called is called after each call of a method with the status of the answer and the duration of the call. It may
 	// be nil.
-	Called func(status int, took time.Duration)
+	Called func(status int, duration time.Duration)
 	// RequestID returns the ID of a request that other logs use for it. By default the ID is random.
 	RequestID func(*http.Request) string
 }
@@ -77,18 +77,18 @@ func Secret(below string) bool { return strings.HasPrefix(strings.TrimLeft(below
 // request is the state of one request.
 type request struct {
 	*API
-	w       http.ResponseWriter
-	r       *http.Request // its context ends with the call
-	whole   *http.Request // the request with the original context
-	current *settings.Settings
-	route   *routes.Route
-	call    handler.Call
-	id      auth.Identity
+	w        http.ResponseWriter
+	r        *http.Request // its context ends with the call
+	original *http.Request // the request with the original context
+	current  *settings.Settings
+	route    *routes.Route
+	call     handler.Call
+	id       auth.Identity
 }
 
 // ServeHTTP answers a request whose path is at or below the endpoint; see Below.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{API: a, w: w, r: r, whole: r, current: a.Settings.Current()}
+	q := &request{API: a, w: w, r: r, original: r, current: a.Settings.Current()}
 	below, _ := Below(q.current, r.URL.Path)
 	q.call.Path = strings.Trim(below, "/")
 	q.call.RequestID = a.RequestID(r)
@@ -172,17 +172,17 @@ func (q *request) run(ctx context.Context) (value any, err error) {
 			err = errPanic
 		}
 	}()
-	if own, ok := q.own(); ok {
-		return own(ctx, &auth.Call{Call: &q.call, Request: q.r, Identity: q.id})
+	if method, ok := q.authMethod(); ok {
+		return method(ctx, &auth.Call{Call: &q.call, Request: q.r, Identity: q.id})
 	}
 	return q.route.Call(ctx, &q.call)
 }
 
 var errPanic = errors.New("the method has panicked")
 
-// own returns the method of /auth that the route names, if any. These methods need an auth.Call, which has more of the
-// request than the handler.Call for other methods.
-func (q *request) own() (func(context.Context, *auth.Call) (any, error), bool) {
+// authMethod returns the method of /auth that the route names, if any. These methods need an auth.Call, which has more
+// of the request than the handler.Call for other methods.
+func (q *request) authMethod() (func(context.Context, *auth.Call) (any, error), bool) {
 	if !q.route.Default || q.route.Class != auth.Class {
 		return nil, false
 	}
@@ -240,7 +240,7 @@ func (q *request) cors(table *routes.Table) {
 
 // refusal returns the answer for an error, and reports whether the answer contains the whole error. If it does not, the
 // error must be logged.
-func refusal(err error) (e *handler.Error, whole bool) {
+func refusal(err error) (e *handler.Error, complete bool) {
 	if e, ok := handler.Of(err); ok {
 		return e, true
 	}

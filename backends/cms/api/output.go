@@ -30,7 +30,7 @@ func (q *request) answer(value any) {
 	status, header := q.call.Answered()
 	if serve, ok := value.(handler.Served); ok {
 		merge(q.w.Header(), header)
-		if err := serve(q.w, q.whole); err != nil {
+		if err := serve(q.w, q.original); err != nil {
 			q.fail(err)
 		}
 		return
@@ -71,8 +71,8 @@ func (q *request) answer(value any) {
 func merge(to, header http.Header) {
 	vary := to.Values("Vary")
 	maps.Copy(to, header)
-	if own := header.Values("Vary"); len(own) > 0 {
-		to["Vary"] = append(slices.Clone(vary), own...)
+	if values := header.Values("Vary"); len(values) > 0 {
+		to["Vary"] = append(slices.Clone(vary), values...)
 	}
 }
 
@@ -95,25 +95,25 @@ func encode(value *any, status *int, headers *http.Header) (body []byte, kind st
 			}
 		}
 		*status, *headers = max(response.Status, http.StatusOK), canonical(response.Header)
-		switch given := response.Body.(type) {
+		switch content := response.Body.(type) {
 		case string:
-			body, kind = []byte(given), "text/plain; charset=utf-8"
+			body, kind = []byte(content), "text/plain; charset=utf-8"
 		case []byte:
-			body, kind = given, "application/octet-stream"
+			body, kind = content, "application/octet-stream"
 		case nil:
 		default:
-			body, err = marshal(given)
+			body, err = marshal(content)
 			kind = jsonType
 		}
 	} else {
 		kind = jsonType
-		switch given := (*value).(type) {
+		switch content := (*value).(type) {
 		case nil:
 			return nil, "", nil
 		case string:
-			body, err = marshal(map[string]string{"message": given})
+			body, err = marshal(map[string]string{"message": content})
 		default:
-			body, err = marshal(given)
+			body, err = marshal(content)
 		}
 	}
 	if err == nil && len(body) > maxOutput {
@@ -184,8 +184,8 @@ type stacked interface {
 // fail answers with an error. It logs the error if the answer does not contain all of it, or if the status is 500 or
 // above.
 func (q *request) fail(err error) {
-	e, whole := refusal(err)
-	if !whole || e.Code >= 500 {
+	e, complete := refusal(err)
+	if !complete || e.Code >= 500 {
 		if q.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return // the client has gone
 		}
@@ -200,8 +200,8 @@ func (q *request) fail(err error) {
 		if q.route != nil {
 			fields = append(fields, zap.String("class", q.route.Class), zap.String("method", q.route.Func))
 		}
-		if at, ok := errors.AsType[stacked](err); ok {
-			fields = append(fields, zap.String("stack", at.Stack()))
+		if traced, ok := errors.AsType[stacked](err); ok {
+			fields = append(fields, zap.String("stack", traced.Stack()))
 		}
 		q.Kernel.Logger().Error("call failed", fields...)
 	}
@@ -209,7 +209,7 @@ func (q *request) fail(err error) {
 		Error     string `json:"error"`
 		RequestID string `json:"requestId,omitempty"`
 	}{Error: e.Message}
-	if !whole {
+	if !complete {
 		body.RequestID = q.call.RequestID
 		if q.current.Debug {
 			body.Error = err.Error()

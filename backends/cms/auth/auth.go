@@ -80,9 +80,9 @@ type Identity struct {
 	token   *claims // in the mode jwt
 }
 
-// Identify returns the caller of a request. A caller without a valid session or token is the guest if need is false;
-// otherwise Identify returns an error for the client. A request from a foreign origin is always an error.
-func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
+// Identify returns the caller of a request. A caller without a valid session or token is the guest if required is
+// false; otherwise Identify returns an error for the client. A request from a foreign origin is always an error.
+func (a *Auth) Identify(r *http.Request, required bool) (id Identity, err error) {
 	current := a.settings.Current()
 	switch current.Mode() {
 	case settings.Session:
@@ -90,12 +90,12 @@ func (a *Auth) Identify(r *http.Request, need bool) (id Identity, err error) {
 	case settings.JWT:
 		id, err = a.byToken(r, current)
 	default:
-		need = false
+		required = false
 	}
 	switch {
-	case id.User != nil || err != nil && (need || errors.Is(err, errForeign)):
+	case id.User != nil || err != nil && (required || errors.Is(err, errForeign)):
 		return id, err
-	case need:
+	case required:
 		return id, errRequired
 	}
 	id.User, err = a.accounts.Guest(r.Context())

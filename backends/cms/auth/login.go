@@ -190,7 +190,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 			t.Subject = user.Name
 		}
 	}
-	if _, bad := errors.AsType[jwt.Error](err); bad {
+	if _, invalid := errors.AsType[jwt.Error](err); invalid {
 		return nil, handler.Errorf(http.StatusUnauthorized, "invalid token")
 	}
 	if err != nil {

@@ -84,8 +84,8 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 		id.token = c
 		id.User, err = a.owner(r.Context(), c)
 	}
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		a.Logger().Info("token refused", zap.String("cause", bad.Error()))
+	if invalid, ok := errors.AsType[jwt.Error](err); ok {
+		a.Logger().Info("token refused", zap.String("cause", invalid.Error()))
 		return Identity{}, &handler.Error{
 			Code: http.StatusUnauthorized, Message: "invalid token",
 			Header: http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}},

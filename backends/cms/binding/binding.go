@@ -34,17 +34,17 @@ func Fields(c *content.Content) script.Definitions {
 
 type pages struct{ content *content.Content }
 
-// own are the names of a page's members that are not fields.
-var own = map[string]bool{
+// pageMembers are the names of a page's members that are not fields.
+var pageMembers = map[string]bool{
 	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true,
 	"created":    true,
 	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
 }
 
-// object returns a page as an object with the members in own and a member for each field. If names collide, the members
-// in own take precedence.
+// object returns a page as an object with the members in pageMembers and a member for each field. If names collide, the
+// members in pageMembers take precedence.
 func object(p *content.Page) script.Object {
-	o := make(script.Object, len(own)+len(p.Fields))
+	o := make(script.Object, len(pageMembers)+len(p.Fields))
 	maps.Copy(o, p.Fields)
 	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path,
 		p.Title
@@ -100,11 +100,11 @@ func (p pages) Count(ctx context.Context, u handler.User, selector string) (int6
 	return p.content.Count(ctx, &u, selector)
 }
 
-// Add creates a page with the members of given. given["parent"] is the parent's ID, its path, or a selector that finds
+// Add creates a page with the given members. members["parent"] is the parent's ID, its path, or a selector that finds
 // it.
-func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (script.Object, error) {
+func (p pages) Add(ctx context.Context, u handler.User, members script.Object) (script.Object, error) {
 	var edit content.Edit
-	switch parent := given["parent"].(type) {
+	switch parent := members["parent"].(type) {
 	case float64:
 		edit.Parent = int64(parent)
 	case string:
@@ -114,8 +114,8 @@ func (p pages) Add(ctx context.Context, u handler.User, given script.Object) (sc
 		}
 		edit.Parent = page.ID
 	}
-	edit.Template, _ = given["template"].(string)
-	return p.save(ctx, u, edit, given)
+	edit.Template, _ = members["template"].(string)
+	return p.save(ctx, u, edit, members)
 }
 
 func (p pages) Save(ctx context.Context, u handler.User, id int64, changes script.Object) (script.Object, error) {
@@ -129,10 +129,10 @@ func (p pages) Save(ctx context.Context, u handler.User, id int64, changes scrip
 // save sets the members name, title, status and fields that a script has given. It ignores the members that only the
 // site sets, so scripts can change a page that they have read, and pass all of it to save.
 func (p pages) save(
-	ctx context.Context, u handler.User, edit content.Edit, given script.Object,
+	ctx context.Context, u handler.User, edit content.Edit, members script.Object,
 ) (script.Object, error) {
 	texts := map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status}
-	for name, value := range given {
+	for name, value := range members {
 		to, known := texts[name]
 		switch {
 		case known:
@@ -141,7 +141,7 @@ func (p pages) save(
 				return nil, kernel.BadRequest("the %s of a page is a string", name)
 			}
 			*to = &text
-		case !own[name]:
+		case !pageMembers[name]:
 			if edit.Fields == nil {
 				edit.Fields = make(map[string]any)
 			}
@@ -211,8 +211,8 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 // definitions gives scripts access to templates or fields. They are converted to objects by way of JSON, which is fast
 // enough because they are few and rarely used.
 type definitions[T any] struct {
-	all func(ctx context.Context, u *kernel.User) ([]*T, error)
-	one func(ctx context.Context, u *kernel.User, name string) (*T, error)
+	all    func(ctx context.Context, u *kernel.User) ([]*T, error)
+	byName func(ctx context.Context, u *kernel.User, name string) (*T, error)
 }
 
 func (d definitions[T]) All(ctx context.Context, u handler.User) ([]script.Object, error) {
@@ -230,7 +230,7 @@ func (d definitions[T]) All(ctx context.Context, u handler.User) ([]script.Objec
 }
 
 func (d definitions[T]) Get(ctx context.Context, u handler.User, name string) (script.Object, error) {
-	found, err := d.one(ctx, &u, name)
+	found, err := d.byName(ctx, &u, name)
 	if kernel.IsNotFound(err) {
 		return nil, nil
 	}

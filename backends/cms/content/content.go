@@ -311,12 +311,12 @@ func badSelector(err error) error {
 // Page returns the page with the given ID, if u may see it. The page may be hidden and, if u may edit it, have any
 // other status.
 func (p *Content) Page(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
-	return p.one(ctx, u, "p.id = ?", id)
+	return p.read(ctx, u, "p.id = ?", id)
 }
 
 // At returns the page at a path, which may end with a slash, if u may see it.
 func (p *Content) At(ctx context.Context, u *kernel.User, path string) (*Page, error) {
-	return p.one(ctx, u, "p.path = ?", cleanPath(path))
+	return p.read(ctx, u, "p.path = ?", cleanPath(path))
 }
 
 // cleanPath returns a path in its stored form. It replaces zero bytes, which PostgreSQL does not accept and no stored
@@ -325,21 +325,21 @@ func cleanPath(path string) string {
 	return "/" + strings.Trim(strings.ToLower(strings.ReplaceAll(path, "\x00", "\uFFFD")), "/")
 }
 
-func (p *Content) one(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
+func (p *Content) read(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		page, err = s.seen(c, u, where, arg)
+		page, err = s.visible(c, u, where, arg)
 		return err
 	})
 	return page, err
 }
 
-// seen reads the page that meets the SQL condition where with its argument. It returns a not-found error if u may not
-// see the page.
-func (s *schema) seen(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
+// visible reads the page that meets the SQL condition where with its argument. It returns a not-found error if u may
+// not see the page.
+func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
 	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+where, arg))
 	if err != nil {
 		return nil, kernel.OrNotFound(err, "page")
@@ -369,7 +369,7 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?",
 				begin).Scan(&to)
 			if err == nil {
-				page, err := s.seen(c, u, "p.path = ?", to+rest)
+				page, err := s.visible(c, u, "p.path = ?", to+rest)
 				if err == nil && page.Path == path {
 					err = kernel.NotFound("page")
 				}

@@ -80,8 +80,8 @@ func (s *schema) takes(page *Page, field, name string) (limit int64, err error) 
 	if o := f.Settings.Extensions; len(o) > 0 && !slices.Contains(o, extension) {
 		return 0, kernel.Invalid(field, "extension", field+": files of this field end with "+strings.Join(o, ", "))
 	}
-	has, _ := page.Fields[field].([]any)
-	if len(has) >= f.Settings.list() {
+	stored, _ := page.Fields[field].([]any)
+	if len(stored) >= f.Settings.list() {
 		return 0, kernel.Invalid(field, "many", fmt.Sprintf("%s: at most %d files", field, f.Settings.list()))
 	}
 	if limit = f.Settings.MaxBytes; limit == 0 {
@@ -116,8 +116,8 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		if file.Width > 0 {
 			item["width"], item["height"] = float64(file.Width), float64(file.Height)
 		}
-		has, _ := next.Fields[to.Field].([]any)
-		next.Fields[to.Field] = append(slices.Clone(has), item)
+		stored, _ := next.Fields[to.Field].([]any)
+		next.Fields[to.Field] = append(slices.Clone(stored), item)
 		if to.Draft && previous.draft != "" {
 			page, err = s.keepDraft(c, u, previous, next)
 		} else {
@@ -146,8 +146,8 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 		if fieldOf := s.fields[field]; fieldOf != nil {
 			f.Sizes = fieldOf.Settings.Sizes
 		}
-		page, err := s.seen(c, u, "p.id = ?", f.Page)
-		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.has(field, id) {
+		page, err := s.visible(c, u, "p.id = ?", f.Page)
+		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.hasFile(field, id) {
 			return kernel.NotFound("file") // only editors see the files of drafts and those that were removed
 		}
 		return err
@@ -158,9 +158,9 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 	return f, nil
 }
 
-// has reports whether the file with the given ID is in the named field of the page. The field must have the type file:
-// the objects in other fields, such as JSON fields, may have the same ID by chance.
-func (page *Page) has(field string, file int64) bool {
+// hasFile reports whether the file with the given ID is in the named field of the page. The field must have the type
+// file: the objects in other fields, such as JSON fields, may have the same ID by chance.
+func (page *Page) hasFile(field string, file int64) bool {
 	list, _ := page.Fields[field].([]any)
 	return slices.ContainsFunc(list, func(item any) bool {
 		f, ok := item.(map[string]any)

@@ -33,7 +33,7 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 		edits[i] = pages[i].Edit
 		edits[i].incomplete = true
 		if edits[i].Fields, err = plain(edits[i].Fields); err != nil {
-			return at(pages[i].Path, err)
+			return withPath(pages[i].Path, err)
 		}
 	}
 	return p.Write(ctx, func(c kernel.Conn) error {
@@ -42,7 +42,7 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 		}
 		for i := range edits {
 			if err := p.importOne(c, s, pages[i], edits[i]); err != nil {
-				return at(pages[i].Path, err)
+				return withPath(pages[i].Path, err)
 			}
 		}
 		return nil
@@ -51,16 +51,16 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 
 // freed returns a copy of the schema in which the given templates allow any parents and children.
 func (s *schema) freed(templates map[string]bool) *schema {
-	made := *s
-	made.names = maps.Clone(s.names)
+	result := *s
+	result.names = maps.Clone(s.names)
 	for name := range templates {
-		if t := made.names[name]; t != nil {
+		if t := result.names[name]; t != nil {
 			t = t.clone()
 			t.Family.Children, t.Family.Parents = nil, nil
-			made.names[name] = t
+			result.names[name] = t
 		}
 	}
-	return &made
+	return &result
 }
 
 // Definition is either a field or a template.
@@ -70,24 +70,24 @@ type Definition struct {
 }
 
 // Define creates fields and templates, or changes those with the same names, in the name of the site. It makes all
-// changes in one transaction, because definitions refer to each other. If it returns an error, at is the index of the
+// changes in one transaction, because definitions refer to each other. If it returns an error, index is that of the
 // invalid definition, or -1.
-func (p *Content) Define(ctx context.Context, list []Definition) (at int, err error) {
+func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
 	err = p.change(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
 		for _, d := range list { // templates may be named before they are defined
 			if t := d.Template; t != nil && s.names[t.Name] == nil {
 				s.names[t.Name] = &Template{Name: t.Name}
 			}
 		}
-		for at = range list {
-			if err := s.define(c, list[at]); err != nil {
+		for index = range list {
+			if err := s.define(c, list[index]); err != nil {
 				return err
 			}
 		}
-		at = -1
+		index = -1
 		return nil
 	})
-	return at, err
+	return index, err
 }
 
 func (s *schema) define(c kernel.Conn, d Definition) error {
@@ -116,7 +116,7 @@ type Imported struct {
 // conflict if the existing page has another template, or if the parent does not exist.
 func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) error {
 	site := kernel.Site()
-	stored, err := s.seen(c, site, "p.path = ?", page.Path)
+	stored, err := s.visible(c, site, "p.path = ?", page.Path)
 	if err == nil {
 		if e.Template != "" && stored.Template != e.Template {
 			return kernel.Conflict("there is a page of the template %s, not %s", stored.Template, e.Template)
@@ -133,20 +133,20 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 		return err
 	}
 	above, name := split(page.Path)
-	parent, err := s.seen(c, site, "p.path = ?", above)
+	parent, err := s.visible(c, site, "p.path = ?", above)
 	if kernel.IsNotFound(err) {
 		return kernel.Conflict("there is no page %s to put it below", above)
 	} else if err != nil {
 		return err
 	}
 	e.Parent, e.Name = parent.ID, &name
-	made, err := p.create(c, s, site, &e)
+	created, err := p.create(c, s, site, &e)
 	if err != nil {
 		return err
 	}
 	h := page.History
 	_, err = c.Exec("UPDATE cms_pages SET created = ?, modified = ?, published = ?, sort = ? WHERE id = ?",
-		h.Created, h.Modified, h.Published, h.Sort, made.ID)
+		h.Created, h.Modified, h.Published, h.Sort, created.ID)
 	return err
 }
 
@@ -159,8 +159,8 @@ func split(path string) (above, name string) {
 	return path[:i], path[i+1:]
 }
 
-// at adds the path of a page to an error.
-func at(path string, err error) error {
+// withPath adds the path of a page to an error.
+func withPath(path string, err error) error {
 	e, ok := apierror.From(err)
 	if !ok {
 		return fmt.Errorf("page %s: %w", path, err)

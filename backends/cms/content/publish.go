@@ -64,18 +64,18 @@ func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page
 // schedule copies the times of an Edit into a page. It returns an error for a time in the past, for an end before the
 // beginning, and for a planned publication without anything to publish.
 func (p *Content) schedule(page *Page, e *Edit) error {
-	for _, at := range []struct {
+	for _, plan := range []struct {
 		field string
 		set   *kernel.Moment
 		into  *kernel.Moment
 	}{{"publish_at", e.PublishAt, &page.PublishAt}, {"unpublish_at", e.UnpublishAt, &page.UnpublishAt}} {
-		if at.set == nil {
+		if plan.set == nil {
 			continue
 		}
-		if *at.set != 0 && *at.set <= p.Moment() {
-			return kernel.Invalid(at.field, "past", "this time is over")
+		if *plan.set != 0 && *plan.set <= p.Moment() {
+			return kernel.Invalid(plan.field, "past", "this time is over")
 		}
-		*at.into = *at.set
+		*plan.into = *plan.set
 	}
 	switch {
 	case page.PublishAt != 0 && page.UnpublishAt != 0 && page.UnpublishAt <= page.PublishAt:

@@ -40,7 +40,7 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 		return nil, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		page, err := s.seen(c, u, "p.id = ?", id)
+		page, err := s.visible(c, u, "p.id = ?", id)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *schema) revision(r store.Row) (*Revision, error) {
 	if err == nil {
 		v.size = len(data) + len(v.Title) + rowBytes
 		if v.Fields, err = decode(data); err == nil {
-			v.Fields = s.was(v.Fields)
+			v.Fields = s.restored(v.Fields)
 		}
 	}
 	return v, err

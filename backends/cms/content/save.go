@@ -115,7 +115,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	var parent *Page
 	if e.Parent != 0 {
 		var err error
-		if parent, err = s.seen(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
+		if parent, err = s.visible(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
 			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+
 				" to put it below")
 		} else if err != nil {
@@ -270,7 +270,7 @@ func (p *Content) write(
 // editable returns the page with the given ID, locked until the end of the transaction, if u may change it. It returns
 // a 412 error if version is neither 0 nor the page's version, and a conflict if the page is in the trash.
 func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Page, error) {
-	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
+	page, err := s.visible(c, u, "p.id = ?"+c.Lock(), id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -390,30 +390,30 @@ func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
 	return nil
 }
 
-// freeName returns the name for a page that is to be created or renamed: *given, or a name derived from the title if
-// given is nil. It returns an error if the given name is malformed or a sibling has it.
-func freeName(c kernel.Conn, page *Page, given *string) (string, error) {
+// freeName returns the name for a page that is to be created or renamed: *requested, or a name derived from the title
+// if requested is nil. It returns an error if the requested name is malformed or a sibling has it.
+func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 	taken := func(name string) (taken bool, err error) {
 		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)",
 			page.Parent, name, page.ID).Scan(&taken)
 		return taken, err
 	}
-	if given != nil && *given != "" {
-		if !goodPageName(*given) {
+	if requested != nil && *requested != "" {
+		if !goodPageName(*requested) {
 			return "", kernel.Invalid("name", "form",
 				"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
 		}
-		exists, err := taken(*given)
+		exists, err := taken(*requested)
 		if exists {
 			err = kernel.Invalid("name", "taken", "another page here has this name")
 		}
-		return *given, err
+		return *requested, err
 	}
-	made, err := sanitize.Apply("pageNameTranslate", page.Title)
+	sanitized, err := sanitize.Apply("pageNameTranslate", page.Title)
 	if err != nil {
 		return "", err
 	}
-	translated, _ := made.(string)
+	translated, _ := sanitized.(string)
 	// A run of spaces and punctuation in a title becomes one hyphen.
 	base := strings.Join(strings.FieldsFunc(translated, func(r rune) bool { return r == '-' }), "-")
 	if base == "" {
@@ -470,13 +470,13 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 		}
 		return page.Fields[name]
 	}
-	var kept []any
+	var fieldIDs []any
 	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
 		f := s.fields[name]
-		kept = append(kept, f.ID)
-		now, then := value(page, name), value(previous, name)
+		fieldIDs = append(fieldIDs, f.ID)
+		now, before := value(page, name), value(previous, name)
 		// If the page had values of fields that have been removed, the copies of its blocks may contain them.
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, then) && !previous.gone {
+		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, before) && !previous.gone {
 			continue
 		}
 		if previous.ID != 0 {
@@ -493,8 +493,8 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	if !previous.gone {
 		return nil
 	}
-	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(kept)-1)+
-		")", append([]any{page.ID}, kept...)...)
+	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(fieldIDs)-1)+
+		")", append([]any{page.ID}, fieldIDs...)...)
 }
 
 // unindex deletes the searchable copies that meet the SQL condition where, in which v is the table cms_page_values.
@@ -517,18 +517,18 @@ func (r copied) write(c kernel.Conn, page, field int64, n int) error {
 	}
 	folded := selector.Fold(r.text)
 	key, more := selector.Key(folded)
-	var whole any
+	var fullText any
 	if more {
-		whole = folded
+		fullText = folded
 	}
 	words := wordsOf(folded)
 	if c.Dialect() == store.Postgres {
-		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, whole, vector(words))
+		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, fullText, vector(words))
 		return err
 	}
 	var id int64
 	if err := c.Row("INSERT INTO cms_page_values (field_id, page_id, n, text, whole) VALUES (?, ?, ?, ?, ?) RETURNING id",
-		field, page, n, key, whole).Scan(&id); err != nil {
+		field, page, n, key, fullText).Scan(&id); err != nil {
 		return err
 	}
 	return addWords(c, id, words)
@@ -551,19 +551,19 @@ func addWords(c kernel.Conn, id int64, words []string) error {
 
 // vector formats words with their positions as a tsvector of PostgreSQL.
 func vector(words []string) string {
-	at := make(map[string][]byte, len(words))
+	byWord := make(map[string][]byte, len(words))
 	for i, word := range words {
-		positions, ok := at[word]
+		positions, ok := byWord[word]
 		if ok {
 			if len(positions) > 1200 { // PostgreSQL keeps 256 positions of a word
 				continue
 			}
 			positions = append(positions, ',')
 		}
-		at[word] = strconv.AppendInt(positions, int64(i+1), 10)
+		byWord[word] = strconv.AppendInt(positions, int64(i+1), 10)
 	}
 	var out strings.Builder
-	for word, positions := range at {
+	for word, positions := range byWord {
 		out.WriteByte('\'')
 		out.WriteString(word)
 		out.WriteString("':")

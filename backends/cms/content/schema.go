@@ -227,14 +227,14 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 }
 
 func (t *Template) clone() *Template {
-	made := *t
+	copied := *t
 	for _, list := range []*[]string{
-		&made.Fields, &made.View, &made.Edit, &made.Create, &made.Family.Children,
-		&made.Family.Parents,
+		&copied.Fields, &copied.View, &copied.Edit, &copied.Create, &copied.Family.Children,
+		&copied.Family.Parents,
 	} {
 		*list = slices.Clone(*list)
 	}
-	return &made
+	return &copied
 }
 
 // Template returns the template with the given name, if Templates returns it for u.
@@ -414,11 +414,11 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 	if err != nil {
 		return nil, err
 	}
-	made := s.names[t.Name]
-	if made == nil {
+	saved := s.names[t.Name]
+	if saved == nil {
 		return nil, kernel.NotFound("template")
 	}
-	return made.clone(), nil
+	return saved.clone(), nil
 }
 
 // saveTemplate validates a template, saves it in the transaction of c, and adds it to s. The template may refer to a

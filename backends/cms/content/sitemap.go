@@ -44,9 +44,9 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 		}
 		var rows []row
 		err := p.Read(ctx, func(c kernel.Conn) (err error) {
-			rows, err = store.List(c, func(r store.Row) (one row, err error) {
-				err = r.Scan(&one.id, &one.template, &one.path, &one.modified)
-				return one, err
+			rows, err = store.List(c, func(r store.Row) (page row, err error) {
+				err = r.Scan(&page.id, &page.template, &page.path, &page.modified)
+				return page, err
 			}, "SELECT id, template_id, path, modified FROM cms_pages WHERE status = 0 AND id > ? AND id < ? ORDER BY id LIMIT 1000", after, end)
 			return err
 		})
@@ -66,11 +66,11 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 	return out.Close()
 }
 
-// SitemapIndex writes a sitemap index with the given number of parts. at returns the address of a part.
-func SitemapIndex(parts int, at func(part int) string, to io.Writer) error {
+// SitemapIndex writes a sitemap index with the given number of parts. address returns the address of a part.
+func SitemapIndex(parts int, address func(part int) string, to io.Writer) error {
 	out := sitemap.Parts(to)
 	for part := range parts {
-		out.Add(at(part), time.Time{})
+		out.Add(address(part), time.Time{})
 	}
 	return out.Close()
 }

@@ -45,8 +45,8 @@ func (s *schema) named(t *Template, stored map[string]any) (fields map[string]an
 			dropped = true
 			continue
 		}
-		value, lost := s.inner(f, value)
-		fields[f.Name], dropped = value, dropped || lost
+		value, innerDropped := s.inner(f, value)
+		fields[f.Name], dropped = value, dropped || innerDropped
 	}
 	return fields, dropped
 }
@@ -89,7 +89,7 @@ func (f *Field) fits(value any) bool {
 	case bool:
 		return f.Type == TypeBool || f.Type == TypeJSON
 	case []any:
-		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(one any) bool { return !f.lists(one) })
+		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(element any) bool { return !f.lists(element) })
 	}
 	return f.Type == TypeJSON
 }
@@ -97,20 +97,20 @@ func (f *Field) fits(value any) bool {
 // lists reports whether value is a valid element of a stored list in field f. It returns false if f does not have
 // lists.
 func (f *Field) lists(value any) bool {
-	is := false
+	ok := false
 	switch f.Type {
 	case TypePage:
-		_, is = value.(float64)
+		_, ok = value.(float64)
 	case TypeOptions:
-		_, is = value.(string)
+		_, ok = value.(string)
 	case TypeFile:
 		file, _ := value.(map[string]any)
-		_, is = file["id"].(float64)
+		_, ok = file["id"].(float64)
 	case TypeBlocks:
 		block, _ := value.(map[string]any)
-		_, is = block[blockType].(string)
+		_, ok = block[blockType].(string)
 	}
-	return is
+	return ok
 }
 
 // blockType is the member of a block that names the block's kind.
@@ -123,23 +123,23 @@ func eachBlock(value any, change func(fields map[string]any) map[string]any) any
 	if !ok {
 		return value
 	}
-	made := make([]any, len(list))
-	for i, one := range list {
-		made[i] = one
-		if block, ok := one.(map[string]any); ok {
+	result := make([]any, len(list))
+	for i, element := range list {
+		result[i] = element
+		if block, ok := element.(map[string]any); ok {
 			values := maps.Clone(block)
 			delete(values, blockType) // a field may have this name, too
 			values = change(values)
 			values[blockType] = block[blockType]
-			made[i] = values
+			result[i] = values
 		}
 	}
-	return made
+	return result
 }
 
-// was returns the stored values of a revision by field name. The value of a field that no longer exists gets the former
-// field's name, unless another field has this name now.
-func (s *schema) was(stored map[string]any) map[string]any {
+// restored returns the stored values of a revision by field name. The value of a field that no longer exists gets the
+// former field's name, unless another field has this name now.
+func (s *schema) restored(stored map[string]any) map[string]any {
 	fields := make(map[string]any, len(stored))
 	for key, value := range stored {
 		if f := s.keys[key]; f != nil {

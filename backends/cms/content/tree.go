@@ -28,7 +28,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if page.Parent == parent {
 			return nil
 		}
-		target, err := s.seen(c, u, "p.id = ?", parent)
+		target, err := s.visible(c, u, "p.id = ?", parent)
 		if kernel.IsNotFound(err) {
 			return kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(parent, 10)+" to put it below")
 		} else if err != nil {
@@ -265,7 +265,7 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 		if err := s.ruled(c, u, id); err != nil {
 			return err
 		}
-		above, err := s.seen(c, kernel.Site(), "p.id = ?", page.Parent)
+		above, err := s.visible(c, kernel.Site(), "p.id = ?", page.Parent)
 		if err != nil {
 			return err
 		}
@@ -307,7 +307,7 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 // trashed returns the page with the given ID, if u may change it. It returns a conflict if the page is not in the
 // trash, or was put there together with a page above it.
 func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
-	page, err := s.seen(c, u, "p.id = ?"+c.Lock(), id)
+	page, err := s.visible(c, u, "p.id = ?"+c.Lock(), id)
 	if err != nil {
 		return nil, err
 	}

@@ -223,19 +223,19 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		}
 		return nil, invalid("true or false is expected")
 	case TypeDatetime:
-		var at time.Time
+		var parsed time.Time
 		var ok bool
 		switch v := value.(type) {
 		case string:
-			at, ok = selector.ParseTime(strings.TrimSpace(v))
+			parsed, ok = selector.ParseTime(strings.TrimSpace(v))
 		default:
 			var n float64
 			if n, ok = asNumber(v); ok && math.Abs(n) < 1e11 {
-				at = time.UnixMicro(int64(n * 1e6))
+				parsed = time.UnixMicro(int64(n * 1e6))
 			}
 		}
-		if at = at.UTC(); ok && at.Year() >= 1 && at.Year() <= 9999 { // RFC 3339 allows no other years
-			return at.Format(time.RFC3339), nil
+		if parsed = parsed.UTC(); ok && parsed.Year() >= 1 && parsed.Year() <= 9999 { // RFC 3339 allows no other years
+			return parsed.Format(time.RFC3339), nil
 		}
 		return nil, invalid("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
@@ -324,9 +324,9 @@ func depth(value any) int {
 	return 0
 }
 
-// cleanList validates the value of a field that may have several values. It calls one for each value and removes
-// duplicates.
-func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (any, error) {
+// cleanList validates the value of a field that may have several values. It calls cleanElement for each value and
+// removes duplicates.
+func (s *schema) cleanList(f *Field, value any, cleanElement func(v any) (any, error)) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
@@ -337,23 +337,23 @@ func (s *schema) cleanList(f *Field, value any, one func(v any) (any, error)) (a
 	if len(list) > f.Settings.list() {
 		return nil, kernel.Invalid(f.Name, "many", fmt.Sprintf("%s: at most %d values", f.Name, f.Settings.list()))
 	}
-	made := []any{}
+	result := []any{}
 	for _, v := range list {
-		v, err := one(v)
+		v, err := cleanElement(v)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(made, v) {
-			made = append(made, v)
+		if !slices.Contains(result, v) {
+			result = append(result, v)
 		}
 	}
 	switch {
-	case len(made) == 0:
+	case len(result) == 0:
 		return nil, nil //nolint:nilnil // no value
 	case !f.Settings.Multiple:
-		return made[0], nil
+		return result[0], nil
 	}
-	return made, nil
+	return result, nil
 }
 
 // cleanFiles returns the files of old that value refers to, in the order and with the descriptions of value. Only
@@ -363,38 +363,38 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 	if !ok {
 		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
 	}
-	has := make(map[float64]map[string]any)
+	oldFiles := make(map[float64]map[string]any)
 	previous, _ := old.([]any)
 	for _, v := range previous {
 		if file, ok := v.(map[string]any); ok {
 			if id, ok := asNumber(file["id"]); ok {
-				has[id] = file
+				oldFiles[id] = file
 			}
 		}
 	}
-	made := []any{}
+	result := []any{}
 	for _, v := range list {
-		given, _ := v.(map[string]any)
-		id, _ := asNumber(given["id"])
-		file := has[id]
+		entry, _ := v.(map[string]any)
+		id, _ := asNumber(entry["id"])
+		file := oldFiles[id]
 		if file == nil {
 			return nil, kernel.Invalid(f.Name, "unknown",
 				f.Name+": files are sent to the page first, and named by their id then")
 		}
-		delete(has, id)
-		kept := maps.Clone(file)
-		if description, ok := given["description"].(string); ok {
+		delete(oldFiles, id)
+		updated := maps.Clone(file)
+		if description, ok := entry["description"].(string); ok {
 			if utf8.RuneCountInString(description) > maxText || !text.IsLine(description) {
 				return nil, kernel.Invalid(f.Name, "length", f.Name+": a description is one line of at most 255 characters")
 			}
-			kept["description"] = description
+			updated["description"] = description
 		}
-		made = append(made, kept)
+		result = append(result, updated)
 	}
-	if len(made) == 0 {
+	if len(result) == 0 {
 		return nil, nil //nolint:nilnil // no value
 	}
-	return made, nil
+	return result, nil
 }
 
 // cleanBlocks validates a list of blocks. In each block, the member type names the kind of block, and the other members
@@ -405,7 +405,7 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected",
 			f.Name, f.Settings.list()))
 	}
-	made := []any{}
+	result := []any{}
 	for i, v := range list {
 		block, _ := v.(map[string]any)
 		kind, _ := block["type"].(string)
@@ -414,7 +414,7 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 			return nil, kernel.Invalid(fmt.Sprintf("%s[%d].type", f.Name, i), "unknown",
 				fmt.Sprintf("%s: there is no kind of block %q", f.Name, kind))
 		}
-		kept := map[string]any{"type": kind}
+		cleaned := map[string]any{"type": kind}
 		for name, v := range block {
 			if name == "type" {
 				continue
@@ -431,15 +431,15 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 				return nil, err
 			}
 			if v != nil {
-				kept[name] = v
+				cleaned[name] = v
 			}
 		}
-		made = append(made, kept)
+		result = append(result, cleaned)
 	}
-	if len(made) == 0 {
+	if len(result) == 0 {
 		return nil, nil //nolint:nilnil // no value
 	}
-	return made, nil
+	return result, nil
 }
 
 // copied is a searchable copy of a value.
@@ -487,8 +487,8 @@ func (s *schema) copies(f *Field, value any) (rows []copied) {
 		rows = append(rows, copied{num: v, isNum: true})
 	case string:
 		if f.Type == TypeDatetime {
-			at, _ := time.Parse(time.RFC3339, v)
-			return []copied{{num: float64(at.UnixMicro()) / 1e6, isNum: true}}
+			parsed, _ := time.Parse(time.RFC3339, v)
+			return []copied{{num: float64(parsed.UnixMicro()) / 1e6, isNum: true}}
 		}
 		rows = append(rows, copied{text: v})
 	}

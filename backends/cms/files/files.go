@@ -111,10 +111,10 @@ func (f *Files) Image(w http.ResponseWriter, r *http.Request, u *kernel.User, id
 	return f.serve(w, r, u, id, size, func(*content.File) bool { return true })
 }
 
-// serve answers with a file. If the file is an image that can be scaled, it is scaled to size, unless size is zero. may
-// reports whether the client may request this size of the file.
+// serve answers with a file. If the file is an image that can be scaled, it is scaled to size, unless size is zero.
+// allowed reports whether the client may request this size of the file.
 func (f *Files) serve(
-	w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, may func(*content.File) bool,
+	w http.ResponseWriter, r *http.Request, u *kernel.User, id int64, size content.Size, allowed func(*content.File) bool,
 ) error {
 	file, body, err := f.Open(r.Context(), u, id)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *Files) serve(
 	defer body.Close()
 	served, from := file.File, io.ReadSeeker(body)
 	if size != (content.Size{}) && scales(&file.File) {
-		if !may(file) {
+		if !allowed(file) {
 			return kernel.Forbidden("the field of the file has no size %s", size)
 		}
 		small, mediaType, err := f.images.get(r.Context(), &file.File, size, body)

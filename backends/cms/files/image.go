@@ -68,8 +68,8 @@ func (c *cache) get(
 		mediaType, extension = f.MediaType, ".jpg"
 	}
 	file := filepath.Join(c.folder, f.Hash[:2], f.Hash+"-"+size.String()+extension)
-	if kept, err := os.Open(file); err == nil {
-		return kept, mediaType, nil
+	if cached, err := os.Open(file); err == nil {
+		return cached, mediaType, nil
 	}
 	select {
 	case c.gate <- struct{}{}:
@@ -77,8 +77,8 @@ func (c *cache) get(
 	case <-ctx.Done():
 		return nil, "", apierror.Unavailable("the making of images", ctx.Err())
 	}
-	if kept, err := os.Open(file); err == nil { // made in the meantime
-		return kept, mediaType, nil
+	if cached, err := os.Open(file); err == nil { // made in the meantime
+		return cached, mediaType, nil
 	}
 	small, err := smaller(f, size, from)
 	if err != nil {
@@ -103,8 +103,8 @@ func (c *cache) get(
 	if err := os.Rename(making.Name(), file); err != nil {
 		return nil, "", err
 	}
-	kept, err := os.Open(file)
-	return kept, mediaType, err
+	scaled, err := os.Open(file)
+	return scaled, mediaType, err
 }
 
 // smaller decodes the image in from and scales it down.
@@ -119,7 +119,7 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	whole := image.Rect(0, 0, raw.Width, raw.Height)
+	bounds := image.Rect(0, 0, raw.Width, raw.Height)
 	width, height := raw.Width, raw.Height
 	if turned >= 5 { // the image lies on its side
 		width, height = height, width
@@ -136,7 +136,7 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	return scale(turn(plain(read, whole), turned), part, to), nil
+	return scale(turn(plain(read, bounds), turned), part, to), nil
 }
 
 // fit returns how an image of the given width and height is scaled to s: the part of the image that is used, and the
@@ -167,10 +167,10 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 	return part, to
 }
 
-// plain converts an image to premultiplied RGBA. The result has the bounds whole; the first frame of a GIF may be
+// plain converts an image to premultiplied RGBA. The result has the given bounds; the first frame of a GIF may be
 // smaller.
-func plain(src image.Image, whole image.Rectangle) *image.RGBA {
-	out := image.NewRGBA(whole)
+func plain(src image.Image, bounds image.Rectangle) *image.RGBA {
+	out := image.NewRGBA(bounds)
 	draw.Draw(out, src.Bounds(), src, src.Bounds().Min, draw.Src)
 	return out
 }
@@ -215,9 +215,9 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 		for y := range part.Dy() {
 			var sum [4]float64
 			for _, s := range shares {
-				at := src.PixOffset(part.Min.X+s.at, part.Min.Y+y)
+				offset := src.PixOffset(part.Min.X+s.index, part.Min.Y+y)
 				for i := range sum {
-					sum[i] += s.of * float64(src.Pix[at+i])
+					sum[i] += s.weight * float64(src.Pix[offset+i])
 				}
 			}
 			across.SetRGBA64(x, y, color.RGBA64{
@@ -231,9 +231,9 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 		for x := range to.X {
 			var sum [4]float64
 			for _, s := range shares {
-				c := across.RGBA64At(x, s.at)
+				c := across.RGBA64At(x, s.index)
 				for i, v := range [4]uint16{c.R, c.G, c.B, c.A} {
-					sum[i] += s.of * float64(v)
+					sum[i] += s.weight * float64(v)
 				}
 			}
 			out.SetRGBA(x, y, color.RGBA{
@@ -247,33 +247,33 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 
 // share is the weight of a source pixel in a pixel of the scaled image.
 type share struct {
-	at int
-	of float64
+	index  int
+	weight float64
 }
 
 // mean scales a row of m source pixels to n pixels. For each of the n pixels, it calls fn with the index of the pixel
 // and the weights of the source pixels that the pixel covers.
-func mean(n, m int, fn func(at int, shares []share)) {
+func mean(n, m int, fn func(index int, shares []share)) {
 	covers := float64(m) / float64(n)
 	var shares []share
-	for at := range n {
-		begin, end := float64(at)*covers, float64(at+1)*covers
+	for index := range n {
+		begin, end := float64(index)*covers, float64(index+1)*covers
 		shares = shares[:0]
 		for i := int(begin); i < m && float64(i) < end; i++ {
 			if part := (min(float64(i+1), end) - max(float64(i), begin)) / covers; part > 0 {
 				shares = append(shares, share{i, part})
 			}
 		}
-		fn(at, shares)
+		fn(index, shares)
 	}
 }
 
 // sweep removes the oldest scaled images, including unfinished ones, until the cache does not exceed maxCache.
 func (c *cache) sweep() (removed int, err error) {
 	type made struct {
-		file string
-		size int64
-		at   time.Time
+		file     string
+		size     int64
+		modified time.Time
 	}
 	var list []made
 	var total int64
@@ -295,7 +295,7 @@ func (c *cache) sweep() (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	slices.SortFunc(list, func(a, b made) int { return a.at.Compare(b.at) })
+	slices.SortFunc(list, func(a, b made) int { return a.modified.Compare(b.modified) })
 	for _, m := range list {
 		if total <= maxCache {
 			break

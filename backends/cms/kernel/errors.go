@@ -9,19 +9,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// NotFound returns the error for something that does not exist or that the user may not see. what is its kind, such as
+// NotFound returns the error for something that does not exist or that the user may not see. kind is its kind, such as
 // page.
-func NotFound(what string) error {
-	return apierror.New(http.StatusNotFound, "not_found", "%s not found", what)
+func NotFound(kind string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "%s not found", kind)
 }
 
 // IsNotFound reports whether err is answered with 404.
 func IsNotFound(err error) bool { return Status(err) == http.StatusNotFound }
 
-// OrNotFound converts sql.ErrNoRows to NotFound(what), and returns other errors unchanged.
-func OrNotFound(err error, what string) error {
+// OrNotFound converts sql.ErrNoRows to NotFound(kind), and returns other errors unchanged.
+func OrNotFound(err error, kind string) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return NotFound(what)
+		return NotFound(kind)
 	}
 	return err
 }
@@ -41,10 +41,10 @@ func Conflict(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "conflict", format, args...)
 }
 
-// Changed returns the error for a change that is based on an outdated version. what is the kind of the changed thing,
+// Changed returns the error for a change that is based on an outdated version. kind is the kind of the changed thing,
 // such as page.
-func Changed(what string) error {
-	return apierror.New(http.StatusPreconditionFailed, "precondition_failed", "%s has been changed meanwhile", what)
+func Changed(kind string) error {
+	return apierror.New(http.StatusPreconditionFailed, "precondition_failed", "%s has been changed meanwhile", kind)
 }
 
 // Invalid returns the error for an invalid value of a field. To report several fields, combine such errors with

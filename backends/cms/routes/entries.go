@@ -128,28 +128,28 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	if n < 4 || n > 5 {
 		return errorAt(list.At, "a route has four or five positions (method, endpoint, class, method name, options), not %d", n)
 	}
-	at := func(i int) Value { return list.Items[i].Value }
+	element := func(i int) Value { return list.Items[i].Value }
 	for i, want := range [4]Kind{String, String, Class, String} {
-		if at(i).Kind != want {
-			return errorAt(at(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
-				at(i).Kind)
+		if element(i).Kind != want {
+			return errorAt(element(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
+				element(i).Kind)
 		}
 	}
 	entry := Entry{
-		Method: strings.ToUpper(at(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(at(1).Text, "/"), "/"),
-		Class: at(2).Text, Func: at(3).Text, Options: Defaults(), At: list.At,
+		Method: strings.ToUpper(element(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(element(1).Text, "/"), "/"),
+		Class: element(2).Text, Func: element(3).Text, Options: Defaults(), At: list.At,
 	}
 	if entry.Method != "*" && header.Check(entry.Method, "") != nil { // a method is a token, as a header's name is
-		return errorAt(at(0).At, "%q is not an HTTP method", at(0).Text)
+		return errorAt(element(0).At, "%q is not an HTTP method", element(0).Text)
 	}
 	if err := checkEndpoint(entry.Endpoint); err != "" {
-		return errorAt(at(1).At, "the endpoint %q %s", entry.Endpoint, err)
+		return errorAt(element(1).At, "the endpoint %q %s", entry.Endpoint, err)
 	}
 	if !handler.Identifier(entry.Func) {
-		return errorAt(at(3).At, "%q is not a name of a method", entry.Func)
+		return errorAt(element(3).At, "%q is not a name of a method", entry.Func)
 	}
 	if n == 5 {
-		if err := options(at(4), &entry.Options); err != nil {
+		if err := options(element(4), &entry.Options); err != nil {
 			return err
 		}
 	}
@@ -177,15 +177,15 @@ func options(v Value, o *Options) *Error {
 	if v.Kind != List {
 		return errorAt(v.At, "the options are a map, not %s", v.Kind)
 	}
-	given := make(map[string]bool, len(v.Items))
+	names := make(map[string]bool, len(v.Items))
 	for _, item := range v.Items {
 		if !item.Named {
 			return errorAt(item.Value.At, "an option without a name: write 'auth' => false")
 		}
-		if given[item.Key] {
+		if names[item.Key] {
 			return errorAt(item.KeyAt, "the option %q stands twice", item.Key)
 		}
-		given[item.Key] = true
+		names[item.Key] = true
 		if err := option(item, o); err != nil {
 			return err
 		}
@@ -205,12 +205,12 @@ func option(item Item, o *Options) *Error {
 		}
 		return errorAt(v.At, "the option %q is %s, not %s", item.Key, want, v.Kind)
 	}
-	between := func(least, most int64) *Error {
+	between := func(minimum, maximum int64) *Error {
 		if err := kind(Integer); err != nil {
 			return err
 		}
-		if v.Int < least || v.Int > most {
-			return errorAt(v.At, "the option %q is from %d to %d", item.Key, least, most)
+		if v.Int < minimum || v.Int > maximum {
+			return errorAt(v.At, "the option %q is from %d to %d", item.Key, minimum, maximum)
 		}
 		return nil
 	}

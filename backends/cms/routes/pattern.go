@@ -127,16 +127,16 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 	if len(m.groups) == 0 {
 		return values, m.regex.MatchString(text)
 	}
-	at := m.regex.FindStringSubmatchIndex(text)
-	if at == nil {
+	indexes := m.regex.FindStringSubmatchIndex(text)
+	if indexes == nil {
 		return values, false
 	}
 	for _, group := range m.groups {
-		if at[2*group] < 0 {
+		if indexes[2*group] < 0 {
 			values = append(values, "")
 			continue
 		}
-		values = append(values, text[at[2*group]:at[2*group+1]])
+		values = append(values, text[indexes[2*group]:indexes[2*group+1]])
 	}
 	return values, true
 }

@@ -249,34 +249,34 @@ func (t *Table) find(method, path string) (m Match) {
 	if len(candidates) > 1 {
 		slices.SortFunc(candidates, func(a, b *variant) int { return a.order - b.order })
 	}
-	var kept [4]string
-	var others map[string]bool
+	var buffer [4]string
+	var methods map[string]bool
 	for _, v := range candidates {
-		values, ok := v.match(path, kept[:0])
+		values, ok := v.match(path, buffer[:0])
 		if !ok {
 			continue
 		}
 		if v.route.Method == method || v.route.Method == "*" {
 			return Match{Route: v.route, Params: v.params(values)}
 		}
-		if others == nil {
-			others = make(map[string]bool)
+		if methods == nil {
+			methods = make(map[string]bool)
 		}
-		others[v.route.Method] = true
+		methods[v.route.Method] = true
 	}
-	if len(static) == 0 && others == nil {
+	if len(static) == 0 && methods == nil {
 		return m
 	}
-	if others == nil {
-		others = make(map[string]bool, len(static)+1)
+	if methods == nil {
+		methods = make(map[string]bool, len(static)+1)
 	}
 	for _, r := range static {
-		others[r.Method] = true
+		methods[r.Method] = true
 	}
-	if others["GET"] {
-		others["HEAD"] = true
+	if methods["GET"] {
+		methods["HEAD"] = true
 	}
-	m.Allow = slices.Sorted(maps.Keys(others))
+	m.Allow = slices.Sorted(maps.Keys(methods))
 	return m
 }
 

@@ -38,8 +38,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.At.String() + ": " + e.Message }
 
-func errorAt(at Position, format string, args ...any) *Error {
-	return &Error{at, fmt.Sprintf(format, args...)}
+func errorAt(position Position, format string, args ...any) *Error {
+	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
 // Kind is the type of a Value.

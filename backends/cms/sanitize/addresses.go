@@ -14,7 +14,7 @@ func email(s string) string {
 		return ""
 	}
 	small := strings.ToLower(address)
-	if again, err := mailaddress.Parse(small); err != nil || again != small || strings.ToLower(small) != small {
+	if reparsed, err := mailaddress.Parse(small); err != nil || reparsed != small || strings.ToLower(small) != small {
 		return ""
 	}
 	return small
@@ -49,14 +49,14 @@ func written(s string) (*url.URL, string) {
 // settled returns a normalized URL. It returns an empty string if the normalized text is longer than limit, or if
 // normalizing again would change it.
 func settled(s string, limit int) string {
-	u, made := written(s)
-	if u == nil || len(made) > limit || strings.HasPrefix(made, "//") {
+	u, normalized := written(s)
+	if u == nil || len(normalized) > limit || strings.HasPrefix(normalized, "//") {
 		return ""
 	}
-	if _, again := written(made); again != made {
+	if _, renormalized := written(normalized); renormalized != normalized {
 		return ""
 	}
-	return made
+	return normalized
 }
 
 func anyURL(s string, limit int) string { return settled(trim(s), limit) }
@@ -69,8 +69,8 @@ func httpURL(s string, limit int) string {
 		}
 		s = "http://" + strings.TrimPrefix(s, "//")
 	}
-	if made := settled(s, limit); strings.HasPrefix(made, "http://") || strings.HasPrefix(made, "https://") {
-		return made
+	if normalized := settled(s, limit); strings.HasPrefix(normalized, "http://") || strings.HasPrefix(normalized, "https://") {
+		return normalized
 	}
 	return ""
 }

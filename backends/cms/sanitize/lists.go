@@ -43,25 +43,25 @@ func split(value any) []any {
 
 func cutList(items []any, limit int) []any { return items[:min(len(items), limit)] }
 
-func array(value any, o options) any { return cutList(split(value), o.most) }
+func array(value any, o options) any { return cutList(split(value), o.limit) }
 
-func arrayVal(value any, o options) any { return cutList(list(value), o.most) }
+func arrayVal(value any, o options) any { return cutList(list(value), o.limit) }
 
 func ints(items []any) any {
-	made := make([]any, len(items))
+	result := make([]any, len(items))
 	for i, item := range items {
-		made[i] = unsigned(item, options{})
+		result[i] = unsigned(item, options{})
 	}
-	return made
+	return result
 }
 
-func intArray(value any, o options) any { return ints(cutList(split(value), o.most)) }
+func intArray(value any, o options) any { return ints(cutList(split(value), o.limit)) }
 
-func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.most)) }
+func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.limit)) }
 
 // flatArray is the sanitizer for one flat list with all values in nested lists and objects; see flatten.
 func flatArray(value any, o options) any {
-	return cutList(flatten([]any{}, value), o.most)
+	return cutList(flatten([]any{}, value), o.limit)
 }
 
 // flatten appends a scalar, or all scalars in a list or an object at any depth, to flat. Members of objects are in the
@@ -111,18 +111,18 @@ func minArray(value any, o options) any {
 		}
 		left = append(left, item)
 	}
-	return cutList(left, o.most)
+	return cutList(left, o.limit)
 }
 
 // allowed returns the values that the sanitizers option and options allow. nil means that all values except lists and
 // objects are allowed.
 func (o options) allowed() map[string]bool {
-	if len(o.given) == 0 {
+	if len(o.arguments) == 0 {
 		return nil
 	}
 	all := make(map[string]bool)
-	for _, given := range o.given {
-		for _, item := range list(given) {
+	for _, argument := range o.arguments {
+		for _, item := range list(argument) {
 			all[str(item)] = true
 		}
 	}
@@ -154,13 +154,13 @@ func optionsOf(value any, o options) any {
 			left = append(left, item)
 		}
 	}
-	return cutList(left, o.most)
+	return cutList(left, o.limit)
 }
 
 func wordsArray(value any, o options) any {
 	found := []any{}
 	for _, item := range list(value) {
-		for _, word := range wordsOf(str(item), o.most-len(found)) {
+		for _, word := range wordsOf(str(item), o.limit-len(found)) {
 			found = append(found, word)
 		}
 	}

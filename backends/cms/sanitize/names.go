@@ -19,14 +19,14 @@ func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
-// only keeps the characters for which is returns true. It replaces the others by other, or removes them if other is -1.
-// The result has at most limit characters.
-func only(s string, limit int, is func(rune) bool, other rune) string {
+// only keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
+// replacement is -1. The result has at most limit characters.
+func only(s string, limit int, keep func(rune) bool, replacement rune) string {
 	return first(strings.Map(func(r rune) rune {
-		if is(r) {
+		if keep(r) {
 			return r
 		}
-		return other
+		return replacement
 	}, s), limit)
 }
 
@@ -47,14 +47,14 @@ func alphanumeric(s string, limit int) string {
 // chars keeps the characters that the first argument of the sanitizer contains. Without an argument, it keeps ASCII
 // letters and digits.
 func chars(value any, o options) any {
-	if len(o.given) == 0 {
-		return alphanumeric(str(value), o.most)
+	if len(o.arguments) == 0 {
+		return alphanumeric(str(value), o.limit)
 	}
 	allowed := make(map[rune]bool)
-	for _, r := range str(o.given[0]) {
+	for _, r := range str(o.arguments[0]) {
 		allowed[r] = true
 	}
-	return only(str(value), o.most, func(r rune) bool { return allowed[r] }, -1)
+	return only(str(value), o.limit, func(r rune) bool { return allowed[r] }, -1)
 }
 
 // punctuation lists the characters of a page name with which the name must neither begin nor end.
@@ -79,14 +79,14 @@ func pagePathName(s string, limit int) string {
 	s = trim(s)
 	var b strings.Builder
 	for segment := range strings.SplitSeq(s, "/") {
-		made := pageName(segment, 128)
-		if made == "" {
+		cleaned := pageName(segment, 128)
+		if cleaned == "" {
 			continue
 		}
 		if b.Len() > 0 || s[0] == '/' {
 			b.WriteByte('/')
 		}
-		b.WriteString(made)
+		b.WriteString(cleaned)
 	}
 	if strings.HasSuffix(s, "/") {
 		b.WriteByte('/')
@@ -99,7 +99,7 @@ func path(value any, o options) any {
 		return false
 	}
 	s := str(value)
-	if pagePathName(s, o.most) != s {
+	if pagePathName(s, o.limit) != s {
 		return false
 	}
 	return s
@@ -192,11 +192,11 @@ func latin(s string) string {
 			b.WriteRune(r)
 			continue
 		}
-		made := text.Transliterate(string(r))
-		if unicode.IsUpper(r) && made != "" {
-			made = strings.ToUpper(made[:1]) + made[1:]
+		replacement := text.Transliterate(string(r))
+		if unicode.IsUpper(r) && replacement != "" {
+			replacement = strings.ToUpper(replacement[:1]) + replacement[1:]
 		}
-		b.WriteString(made)
+		b.WriteString(replacement)
 	}
 	return b.String()
 }
@@ -204,31 +204,31 @@ func latin(s string) string {
 // camelCase joins the words of a text. Each word but the first begins with a capital; other letters keep their case.
 // The result does not begin with a digit.
 func camelCase(s string) string {
-	made := []byte(pascalCase(s))
-	if len(made) > 0 {
-		made[0] |= 'a' - 'A'
+	result := []byte(pascalCase(s))
+	if len(result) > 0 {
+		result[0] |= 'a' - 'A'
 	}
-	return string(made)
+	return string(result)
 }
 
 // pascalCase joins the words of a text, each with a capital as its first letter. Leading digits are removed.
 func pascalCase(s string) string {
-	made := make([]byte, 0, len(s))
+	result := make([]byte, 0, len(s))
 	begins := true // the next letter begins a word
 	for _, r := range s {
 		switch {
 		case !isAlpha(r) && !isDigit(r):
 			begins = true
 			continue
-		case isDigit(r) && len(made) == 0:
+		case isDigit(r) && len(result) == 0:
 			continue
 		case begins && 'a' <= r && r <= 'z':
 			r -= 'a' - 'A'
 		}
-		made = append(made, byte(r)) //nolint:gosec // ASCII
+		result = append(result, byte(r)) //nolint:gosec // ASCII
 		begins = false
 	}
-	return string(made)
+	return string(result)
 }
 
 func snakeCase(s string) string { return strings.ToLower(strings.Join(parts(s), "_")) }

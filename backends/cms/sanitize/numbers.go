@@ -23,19 +23,19 @@ func float(value any, _ options) any {
 	return n
 }
 
-// bound returns the argument with the index at or, if there are fewer arguments, the number in the spec. ok is false if
-// the argument is not a number or there is no number in the spec.
-func (o options) bound(at int) (n float64, ok bool) {
-	if len(o.given) > at {
-		return numeric(o.given[at])
+// bound returns the argument with the given index or, if there are fewer arguments, the number in the spec. ok is false
+// if the argument is not a number or there is no number in the spec.
+func (o options) bound(index int) (n float64, ok bool) {
+	if len(o.arguments) > index {
+		return numeric(o.arguments[index])
 	}
-	return float64(o.most), o.most != unlimited
+	return float64(o.limit), o.limit != unlimited
 }
 
 func atLeast(value any, o options) any {
 	n, _ := numeric(value)
-	if least, ok := o.bound(0); ok {
-		n = max(n, least)
+	if minimum, ok := o.bound(0); ok {
+		n = max(n, minimum)
 	}
 	return exact(n)
 }
@@ -53,10 +53,10 @@ func atMost(value any, o options) any {
 func within(value any, o options) any {
 	n, _ := numeric(value)
 	lower, hasLower := 0.0, true
-	if len(o.given) > 1 {
+	if len(o.arguments) > 1 {
 		lower, hasLower = o.bound(0)
 	}
-	upper, ok := o.bound(max(len(o.given)-1, 0))
+	upper, ok := o.bound(max(len(o.arguments)-1, 0))
 	if !ok {
 		return exact(n)
 	}
@@ -114,8 +114,8 @@ var layouts = []string{
 // string.
 func date(value any, o options) any {
 	layout := ""
-	if len(o.given) > 0 {
-		layout = goLayout(str(o.given[0]))
+	if len(o.arguments) > 0 {
+		layout = goLayout(str(o.arguments[0]))
 	}
 	seconds, ok := moment(value, layout)
 	if !ok || seconds < firstSecond || seconds > lastSecond {

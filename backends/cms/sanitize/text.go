@@ -105,8 +105,8 @@ func truncate(s string, limit int) string {
 	}
 	cut := first(s, limit-1)
 	if s[len(cut)] != ' ' { // within a word
-		if at := strings.LastIndexByte(cut, ' '); at > 0 {
-			cut = cut[:at]
+		if space := strings.LastIndexByte(cut, ' '); space > 0 {
+			cut = cut[:space]
 		}
 	}
 	return strings.TrimRight(cut, " …,;/") + "…"
@@ -170,10 +170,10 @@ var inline = regexp.MustCompile("`([^`\n]+)`" + `|\[([^\[\]\n]+)\]\(([^\s()<>]+)
 func entitiesMarkdown(s string) string {
 	s = html.EscapeString(s)
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, found := range inline.FindAllStringSubmatchIndex(s, -1) {
-		b.WriteString(s[at:found[0]])
-		at = found[1]
+		b.WriteString(s[end:found[0]])
+		end = found[1]
 		part := func(n int) string { return s[found[2*n]:found[2*n+1]] }
 		wrap := func(tag string, n int) { b.WriteString("<" + tag + ">" + part(n) + "</" + tag + ">") }
 		switch {
@@ -193,6 +193,6 @@ func entitiesMarkdown(s string) string {
 			wrap("del", 6)
 		}
 	}
-	b.WriteString(s[at:])
+	b.WriteString(s[end:])
 	return b.String()
 }

@@ -111,8 +111,8 @@ func exact(n float64) any {
 	return n
 }
 
-// same reports whether two JSON values are equal; numbers are compared by value.
-func same(a, b any) bool {
+// equal reports whether two JSON values are equal; numbers are compared by value.
+func equal(a, b any) bool {
 	if n, ok := number(a); ok {
 		m, ok := number(b)
 		return ok && n == m
@@ -126,7 +126,7 @@ func same(a, b any) bool {
 			return false
 		}
 		for i := range v {
-			if !same(v[i], w[i]) {
+			if !equal(v[i], w[i]) {
 				return false
 			}
 		}
@@ -137,7 +137,7 @@ func same(a, b any) bool {
 			return false
 		}
 		for key := range v {
-			if other, ok := w[key]; !ok || !same(v[key], other) {
+			if other, ok := w[key]; !ok || !equal(v[key], other) {
 				return false
 			}
 		}
@@ -151,9 +151,9 @@ func first(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	for at := range s {
+	for offset := range s {
 		if limit == 0 {
-			return s[:at]
+			return s[:offset]
 		}
 		limit--
 	}
@@ -170,9 +170,9 @@ func maxBytes(s string, limit int) string {
 	return s[:limit]
 }
 
-// minLength returns the text s, or an empty string if s has fewer than least characters.
-func minLength(s string, least int) string {
-	if utf8.RuneCountInString(s) < least {
+// minLength returns the text s, or an empty string if s has fewer than minimum characters.
+func minLength(s string, minimum int) string {
+	if utf8.RuneCountInString(s) < minimum {
 		return ""
 	}
 	return s

@@ -30,9 +30,9 @@ func (h *host) answer(result []byte) (any, error) {
 		}
 	}
 	for range r.Len() {
-		lost := h.failed(r)
+		failure := h.failed(r)
 		h.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", h.call.RequestID),
-			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(lost), zap.String("stack", Stack(lost)))
+			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(failure), zap.String("stack", Stack(failure)))
 	}
 	value, err := h.result(r)
 	if r.Err() != nil {
@@ -53,13 +53,13 @@ func (h *host) result(r *wire.Reader) (any, error) {
 		}
 		return h.served[n-1], nil
 	case wire.Responded:
-		made := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses what is none
+		response := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses what is none
 		for range r.Len() {
-			made.Header.Set(r.Text(), r.Text())
+			response.Header.Set(r.Text(), r.Text())
 		}
 		var err error
-		made.Body, err = body(r.Byte(), r)
-		return made, err
+		response.Body, err = body(r.Byte(), r)
+		return response, err
 	default:
 		return body(kind, r)
 	}
@@ -83,18 +83,18 @@ func body(kind byte, r *wire.Reader) (any, error) {
 // failed decodes the error with which a call has ended.
 func (h *host) failed(r *wire.Reader) error {
 	kind, code, message, stack, cause := r.Byte(), r.Uint(), r.Text(), r.Text(), r.Uint()
-	made := &scriptError{errors.New(message), stack}
+	failure := &scriptError{errors.New(message), stack}
 	switch {
 	case kind == wire.TookTime:
-		made.error = errTime
+		failure.error = errTime
 	case kind == wire.TookMemory:
-		made.error = js.ErrMemory
+		failure.error = js.ErrMemory
 	case kind == wire.Coded && code >= 400 && code <= 599:
-		made.error = handler.Errorf(int(code), "%s", message)
+		failure.error = handler.Errorf(int(code), "%s", message)
 	case cause > 0 && cause <= uint64(len(h.causes)):
-		made.error = h.causes[cause-1]
+		failure.error = h.causes[cause-1]
 	}
-	return made
+	return failure
 }
 
 // errTime is the error for a call that exceeded its time limit.
@@ -121,8 +121,8 @@ func Stack(err error) string {
 }
 
 // endedError is the error of a call whose process ended before the answer.
-type endedError struct{ how string }
+type endedError struct{ detail string }
 
 func (e *endedError) Error() string {
-	return fmt.Sprintf("the process of the handler has ended: %s", e.how)
+	return fmt.Sprintf("the process of the handler has ended: %s", e.detail)
 }

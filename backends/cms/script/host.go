@@ -305,16 +305,16 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		made, err := pages.Add(h.ctx, user, page)
-		return appendObject(reply, made, err)
+		created, err := pages.Add(h.ctx, user, page)
+		return appendObject(reply, created, err)
 	case wire.Save:
 		id := r.Int()
 		changes, err := readObject(r.Bytes())
 		if err != nil {
 			return nil, err
 		}
-		made, err := pages.Save(h.ctx, user, id, changes)
-		return appendObject(reply, made, err)
+		saved, err := pages.Save(h.ctx, user, id, changes)
+		return appendObject(reply, saved, err)
 	default:
 		return reply, pages.Trash(h.ctx, user, r.Int())
 	}
@@ -330,9 +330,9 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	}
 	id := r.Int()
 	if operation == wire.Attach {
-		field, made := r.Text(), r.Bool()
+		field, isText := r.Text(), r.Bool()
 		file := handler.Upload{Name: r.Text()}
-		if made {
+		if isText {
 			if file.Content = []byte(r.Text()); len(file.Content) > maxFile {
 				return nil, shownError("the file is larger than 8 MiB")
 			}

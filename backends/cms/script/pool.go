@@ -160,31 +160,30 @@ func (p *pool) mayRun(l *lane) bool {
 		return false
 	}
 	now := time.Now()
-	slow, own := 0, l.isSlow(now)
+	slow, slowMethod := 0, l.isSlow(now)
 	for t := range p.running {
 		if t.lane.isSlow(now) || now.Sub(t.since) > slowAfter {
 			slow++
-			own = own || t.lane == l
+			slowMethod = slowMethod || t.lane == l
 		}
 	}
 	// The first call of a method shows whether the method is slow, so it need not wait for slow calls.
 	first := !l.quick && l.running == 0 && !l.slow.After(now)
-	return !own || slow < half || first && slow < half+quarter
+	return !slowMethod || slow < half || first && slow < half+quarter
 }
 
-// give returns the runner of a call that has ended. good reports whether the runner can be used again; otherwise it is
-// closed.
-func (p *pool) give(t *turn, good bool) {
+// give returns the runner of a call that has ended. If reusable is false, the runner is closed.
+func (p *pool) give(t *turn, reusable bool) {
 	p.mu.Lock()
 	delete(p.running, t)
 	t.lane.running--
-	if now := time.Now(); !good || now.Sub(t.since) > slowAfter {
+	if now := time.Now(); !reusable || now.Sub(t.since) > slowAfter {
 		t.lane.slow = now.Add(slowFor)
 	} else {
 		t.lane.quick = true
 	}
 	p.mu.Unlock()
-	p.back(t.runner, good)
+	p.back(t.runner, reusable)
 }
 
 // borrow returns a runner for a task that must not wait for calls, such as loading. The caller must return the runner
@@ -203,14 +202,14 @@ func (p *pool) borrow() (runner, error) {
 	return p.start()
 }
 
-// back adds a runner to the idle runners. It closes the runner if the runner cannot be used again (good is false) or is
+// back adds a runner to the idle runners. It closes the runner if the runner is not reusable or is
 // not needed.
-func (p *pool) back(r runner, good bool) {
+func (p *pool) back(r runner, reusable bool) {
 	p.mu.Lock()
-	if keep := good && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
+	if keep := reusable && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
 		p.idle = append(p.idle, idler{r, time.Now()})
 		r = nil
-	} else if !good && !p.closed {
+	} else if !reusable && !p.closed {
 		p.grow()
 	}
 	p.deal()

@@ -37,40 +37,40 @@ const (
 
 // process is a worker process; see package worker.
 type process struct {
-	command *exec.Cmd
-	conn    *wire.Conn
-	in, out *os.File
-	said    *os.File // its standard error
-	program *Program // the program whose code it has
-	lost    func(p *process, reason string)
-	late    atomic.Bool   // it was killed because it took too long
-	closed  atomic.Bool   // it was killed because it is not needed any more
-	gone    chan struct{} // closed when it has ended
-	how     string        // valid then: the first line of its standard error, or its status
-	reason  string        // valid then: one of the reasons above
+	command  *exec.Cmd
+	conn     *wire.Conn
+	in, out  *os.File
+	stderr   *os.File // standard error of the process
+	program  *Program // the program whose code the process has
+	onEnd    func(p *process, reason string)
+	timedOut atomic.Bool   // the process was killed because a call took too long
+	closed   atomic.Bool   // the process was killed because it is not needed any more
+	gone     chan struct{} // closed when the process has ended
+	detail   string        // once gone is closed: the first line of standard error, or the exit status
+	reason   string        // once gone is closed: one of the reasons above
 }
 
-// startProcess starts a process and waits until it is ready. lost is called if the process ends before close is called;
-// its second argument is the reason.
-func startProcess(lost func(*process, string)) (*process, error) {
-	p := &process{lost: lost, gone: make(chan struct{})}
-	theirIn, ours, err := os.Pipe()
+// startProcess starts a process and waits until it is ready. onEnd is called if the process ends before close is
+// called; its second argument is the reason.
+func startProcess(onEnd func(*process, string)) (*process, error) {
+	p := &process{onEnd: onEnd, gone: make(chan struct{})}
+	theirIn, ourEnd, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.out = ours
-	p.in, ours, err = os.Pipe()
+	p.out = ourEnd
+	p.in, ourEnd, err = os.Pipe()
 	if err != nil {
 		closeAll(theirIn, p.out)
 		return nil, err
 	}
-	theirOut := ours
+	theirOut := ourEnd
 	stderr, theirStderr, err := os.Pipe()
 	if err != nil {
 		closeAll(theirIn, theirOut, p.in, p.out)
 		return nil, err
 	}
-	p.said = stderr
+	p.stderr = stderr
 	p.command = &exec.Cmd{
 		Path: executable(), Args: []string{worker.Name}, Env: worker.Environment(), Dir: string(os.PathSeparator),
 		Stdin: theirIn, Stdout: theirOut, Stderr: theirStderr, SysProcAttr: attributes(),
@@ -78,7 +78,7 @@ func startProcess(lost func(*process, string)) (*process, error) {
 	err = p.command.Start()
 	closeAll(theirIn, theirOut, theirStderr)
 	if err != nil {
-		closeAll(p.in, p.out, p.said)
+		closeAll(p.in, p.out, p.stderr)
 		return nil, err
 	}
 	p.conn = wire.NewConn(p.in, p.out, wire.MaxUp)
@@ -128,14 +128,14 @@ const maxSaid = 4 << 10
 // await waits for the end of the process and records the reason.
 func (p *process) await() {
 	err := p.command.Wait()
-	text, _ := io.ReadAll(io.LimitReader(p.said, maxSaid)) // it has ended, and with it the other end of the pipe
-	_ = p.said.Close()
-	p.how = p.command.ProcessState.String()
+	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxSaid)) // it has ended, and with it the other end of the pipe
+	_ = p.stderr.Close()
+	p.detail = p.command.ProcessState.String()
 	if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {
-		p.how += ": " + line
+		p.detail += ": " + line
 	}
 	switch {
-	case p.late.Load():
+	case p.timedOut.Load():
 		p.reason = endedTime
 	case p.command.ProcessState.ExitCode() == worker.MemoryExit, err != nil && outOfMemory(string(text)):
 		p.reason = endedMemory
@@ -145,7 +145,7 @@ func (p *process) await() {
 	closed := p.closed.Load() // read before p.gone is closed, because the waiting caller then calls close
 	close(p.gone)
 	if !closed {
-		p.lost(p, p.reason)
+		p.onEnd(p, p.reason)
 	}
 }
 
@@ -171,12 +171,12 @@ func (p *process) ended(err error) error {
 	case endedTime:
 		return errTime
 	case endedMemory:
-		return &scriptError{fmt.Errorf("%w (%w)", js.ErrMemory, &endedError{p.how}), ""}
+		return &scriptError{fmt.Errorf("%w (%w)", js.ErrMemory, &endedError{p.detail}), ""}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("%w (%w)", &endedError{p.how}, err)
+		return fmt.Errorf("%w (%w)", &endedError{p.detail}, err)
 	}
-	return &endedError{p.how}
+	return &endedError{p.detail}
 }
 
 // dead reports whether the process has ended.
@@ -218,7 +218,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 		end += loadGrace
 	}
 	timer := time.AfterFunc(end, func() {
-		p.late.Store(true)
+		p.timedOut.Store(true)
 		p.kill()
 	})
 	defer timer.Stop()

@@ -117,7 +117,7 @@ func (e *Engine) start() (runner, error) {
 	if e.InProcess {
 		return new(local), nil
 	}
-	p, err := startProcess(e.lost)
+	p, err := startProcess(e.processEnded)
 	if err != nil {
 		return nil, fmt.Errorf("starting a process for handlers (the option isolation none runs them in this one): %w", err)
 	}
@@ -130,8 +130,8 @@ func (e *Engine) start() (runner, error) {
 	return p, nil
 }
 
-// lost handles the end of a process that the engine has not closed.
-func (e *Engine) lost(p *process, reason string) {
+// processEnded handles the end of a process that the engine has not closed.
+func (e *Engine) processEnded(p *process, reason string) {
 	e.Ended(reason)
 	e.pool.drop(p)
 }
@@ -317,12 +317,12 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	if !ok {
 		return handler.Class{}, false
 	}
-	made := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
+	converted := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, methodName := range c.methods {
 		m := &method{file: c.file, export: c.export, class: name, name: methodName, lane: p.lanes[name+"."+methodName]}
-		made.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
+		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
 	}
-	return made, true
+	return converted, true
 }
 
 // Warnings returns the problems in files that do not keep the files from running, such as unknown sanitizers.
@@ -334,8 +334,8 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	good := false
-	defer func() { p.engine.pool.give(t, good) }() // also after a panic
+	reusable := false
+	defer func() { p.engine.pool.give(t, reusable) }() // also after a panic
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
@@ -350,7 +350,7 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	good = true
+	reusable = true
 	if unfit != nil {
 		return nil, unfit
 	}

@@ -42,30 +42,30 @@ func newSources(root *os.Root) *sources {
 // with / for the site's folder; the extension .js may be omitted. The file must be a .js or .json file of the site. The
 // settings, uploaded files, caches, hidden files and symbolic links are errors.
 func (s *sources) find(from, name string) (file, text string, err error) {
-	as := [2]string{from, name}
+	required := [2]string{from, name}
 	s.mu.Lock()
-	file, ok := s.names[as]
+	file, ok := s.names[required]
 	text = s.files[file]
 	s.mu.Unlock()
 	if ok {
 		return file, text, nil
 	}
-	var at string
+	var target string
 	switch {
 	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
-		at = path.Join(path.Dir(from), name)
+		target = path.Join(path.Dir(from), name)
 	case strings.HasPrefix(name, "/"):
-		at = path.Clean(name)[1:]
+		target = path.Clean(name)[1:]
 	default:
 		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded",
 			quote(name))
 	}
-	if at == ".." || strings.HasPrefix(at, "../") {
+	if target == ".." || strings.HasPrefix(target, "../") {
 		return "", "", fmt.Errorf("%s is outside of the site", quote(name))
 	}
-	candidates := []string{at}
-	if ext := path.Ext(at); ext != ".js" && ext != ".json" {
-		candidates = []string{at + ".js", at + ".json", at + "/index.js"}
+	candidates := []string{target}
+	if ext := path.Ext(target); ext != ".js" && ext != ".json" {
+		candidates = []string{target + ".js", target + ".json", target + "/index.js"}
 	}
 	for _, file = range candidates {
 		if text, err = s.read(name, file); !errors.Is(err, fs.ErrNotExist) {
@@ -73,12 +73,12 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no file %s", quote(at))
+		err = fmt.Errorf("there is no file %s", quote(target))
 	}
 	if err != nil {
 		return "", "", err
 	}
-	return file, s.keep(as, file, text), nil
+	return file, s.keep(required, file, text), nil
 }
 
 // keep stores the text of a file, and that required refers to the file, within the limits. If another call has stored
@@ -100,8 +100,8 @@ func (s *sources) keep(required [2]string, file, text string) string {
 	return text
 }
 
-// kept returns the stored text of a file.
-func (s *sources) kept(file string) (text string, ok bool) {
+// stored returns the stored text of a file.
+func (s *sources) stored(file string) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, ok = s.files[file]
@@ -112,7 +112,7 @@ func quote(s string) string { return "'" + s + "'" }
 
 // read reads a file of the site. It returns an error if the file cannot be code. name is the required name, for errors.
 func (s *sources) read(name, file string) (string, error) {
-	if text, ok := s.kept(file); ok {
+	if text, ok := s.stored(file); ok {
 		return text, nil
 	}
 	if err := permitted(name, file); err != nil {
@@ -182,8 +182,8 @@ func permitted(name, file string) error {
 func (s *sources) known() (all [][4]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for as, file := range s.names {
-		all = append(all, [4]string{as[0], as[1], file, s.files[file]})
+	for required, file := range s.names {
+		all = append(all, [4]string{required[0], required[1], file, s.files[file]})
 	}
 	return all
 }

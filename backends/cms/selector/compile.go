@@ -187,7 +187,7 @@ type compiler struct {
 	sorts      []Value
 	after      *Value
 	parent     bool // all pages have the same parent
-	given      []string
+	used       []string
 }
 
 func refuse(position int, format string, args ...any) error {
@@ -196,10 +196,10 @@ func refuse(position int, format string, args ...any) error {
 
 // once returns an error if the term that name begins must occur only once in a selector and has occurred before.
 func (c *compiler) once(name Name) error {
-	if slices.Contains(c.given, name.Text) {
+	if slices.Contains(c.used, name.Text) {
 		return refuse(name.position, "%s is there twice", name.Text)
 	}
-	c.given = append(c.given, name.Text)
+	c.used = append(c.used, name.Text)
 	return nil
 }
 
@@ -267,13 +267,13 @@ func (c *compiler) single(name Name, t Term) error {
 			c.after = &v
 		}
 	case "limit", "start":
-		least, most, into := 1, MaxLimit, &c.Limit
+		minimum, maximum, into := 1, MaxLimit, &c.Limit
 		if name.Text == "start" {
-			least, most, into = 0, MaxStart, &c.Start
+			minimum, maximum, into = 0, MaxStart, &c.Start
 		}
 		n, err := strconv.Atoi(v.Text)
-		if err != nil || n < least || n > most {
-			return refuse(v.position, "%s is a number from %d to %d", name.Text, least, most)
+		if err != nil || n < minimum || n > maximum {
+			return refuse(v.position, "%s is a number from %d to %d", name.Text, minimum, maximum)
 		}
 		*into = n
 	case "include":
@@ -316,14 +316,14 @@ func (c *compiler) template(name Name, t Term) error {
 		ids = append(ids, id)
 	}
 	if t.Op == NotEqual {
-		var others []int64
+		var remaining []int64
 		for _, id := range c.scheme.Templates {
 			if !slices.Contains(ids, id) {
-				others = append(others, id)
+				remaining = append(remaining, id)
 			}
 		}
-		slices.Sort(others)
-		ids = others
+		slices.Sort(remaining)
+		ids = remaining
 	}
 	c.view, c.edit, c.narrowed = c.view.intersect(ids), c.edit.intersect(ids), true
 	return nil
@@ -367,7 +367,7 @@ func (c *compiler) status(name Name, t Term) error {
 // visible adds the condition that the user may see a page. Statuses are literals in the SQL, so that the database can
 // use partial indexes.
 func (c *compiler) visible() {
-	var public, other []string
+	var public, restricted []string
 	if c.stated != nil {
 		c.statuses = c.stated
 	}
@@ -375,11 +375,11 @@ func (c *compiler) visible() {
 	for _, status := range slices.Compact(c.statuses) {
 		into := &public
 		if status >= Unpublished {
-			into = &other
+			into = &restricted
 		}
 		*into = append(*into, strconv.Itoa(int(status)))
 	}
-	one := func(statuses []string, templates Set) string {
+	allowed := func(statuses []string, templates Set) string {
 		condition := "p.status IN (" + strings.Join(statuses, ", ") + ")"
 		switch {
 		case len(statuses) == 0 || !templates.All && len(templates.IDs) == 0:
@@ -402,7 +402,7 @@ func (c *compiler) visible() {
 		}
 		return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
 	}
-	either := slices.DeleteFunc([]string{one(public, c.view), one(other, c.edit)}, func(s string) bool { return s == "" })
+	either := slices.DeleteFunc([]string{allowed(public, c.view), allowed(restricted, c.edit)}, func(s string) bool { return s == "" })
 	if len(either) == 0 {
 		either = []string{"1 = 0"}
 	}
@@ -485,8 +485,8 @@ func (c *compiler) afterCursor(v Value) error {
 			return invalid
 		}
 		if ok {
-			if whole, err := n.Int64(); err == nil {
-				values[i] = whole
+			if integer, err := n.Int64(); err == nil {
+				values[i] = integer
 			} else if values[i], err = n.Float64(); err != nil {
 				return invalid
 			}
@@ -558,11 +558,11 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 			order += " DESC"
 		}
 	}
-	one := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
+	part := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
 		q.order + " LIMIT ?) AS "
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
-		lists[i] = one + "l" + strconv.Itoa(i)
+		lists[i] = part + "l" + strconv.Itoa(i)
 		args = append(append(append(args, id), commonArgs...), q.Start+q.Limit+1)
 	}
 	return "SELECT " + columns + " FROM cms_pages p WHERE p.id IN (SELECT m.page FROM (" +

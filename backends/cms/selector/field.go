@@ -43,13 +43,13 @@ func (c *compiler) field(name Name, t Term) (string, error) {
 	return c.values(t, func(v Value) (string, error) { return c.value(name, field, t.Op, v) })
 }
 
-// values combines the conditions for the values of a term. one returns the condition for one value. For != it must
-// return the condition for =, because values negates the result: a page meets != if none of its values is equal.
-func (c *compiler) values(t Term, one func(v Value) (string, error)) (string, error) {
+// values combines the conditions for the values of a term. condition returns the condition for one value. For != it
+// must return the condition for =, because values negates the result: a page meets != if none of its values is equal.
+func (c *compiler) values(t Term, condition func(v Value) (string, error)) (string, error) {
 	conditions := make([]string, len(t.Values))
 	for i, v := range t.Values {
 		var err error
-		if conditions[i], err = one(v); err != nil {
+		if conditions[i], err = condition(v); err != nil {
 			return "", err
 		}
 	}
@@ -69,8 +69,8 @@ func (c *compiler) compare(column string, op Op, value any) string {
 }
 
 // kin returns the condition for parent=v or, if parent is false, for has_parent=v. It sets c.parent if the condition
-// means that all pages have the same parent. alone reports whether the term t has only this field.
-func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
+// means that all pages have the same parent. onlyField reports whether the term t has only this field.
+func (c *compiler) kin(parent, onlyField bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func (c *compiler) kin(parent, alone bool, t Term, v Value) (string, error) {
 	if !parent {
 		return "p.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?)", nil
 	}
-	c.parent = c.parent || alone && t.Op == Equal && len(t.Values) == 1
+	c.parent = c.parent || onlyField && t.Op == Equal && len(t.Values) == 1
 	if t.Op == NotEqual { // the root has no parent
 		return "COALESCE(p.parent_id = ?, FALSE)", nil
 	}
@@ -155,8 +155,8 @@ func number(name Name, op Op, kind Kind, v Value) (float64, error) {
 		return n, nil
 	}
 	if kind == Time {
-		if at, ok := ParseTime(v.Text); ok {
-			return float64(at.UnixMicro()) / 1e6, nil
+		if parsed, ok := ParseTime(v.Text); ok {
+			return float64(parsed.UnixMicro()) / 1e6, nil
 		}
 		return 0, refuse(v.position, "%q is not a time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970", v.Text)
 	}
@@ -170,8 +170,8 @@ func ParseTime(text string) (time.Time, bool) {
 		time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04",
 		"2006-01-02T15:04",
 	} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, at.Year() > 0
+		if parsed, err := time.Parse(layout, text); err == nil {
+			return parsed, parsed.Year() > 0
 		}
 	}
 	return time.Time{}, false
@@ -180,14 +180,14 @@ func ParseTime(text string) (time.Time, bool) {
 // nowhere is a condition that no page meets.
 const nowhere = "1 = 0"
 
-// within returns the SQL condition that a page has a value of a field that meets the given condition on the table v.
+// hasValue returns the SQL condition that a page has a value of a field that meets the given condition on the table v.
 // Its first parameter is the field's ID.
-func within(field Field, condition string) string {
+func hasValue(field Field, condition string) string {
 	return having(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }
 
-// without returns the SQL condition that a page has no value of a field. Its parameter is the field's ID.
-func without(field Field) string {
+// hasNoValue returns the SQL condition that a page has no value of a field. Its parameter is the field's ID.
+func hasNoValue(field Field) string {
 	return "NOT " + having(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }
 
@@ -211,7 +211,7 @@ func (f Field) templateHas() string {
 func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error) {
 	if v.Text == "" && (op == Equal || op == NotEqual) {
 		c.args = append(c.args, field.ID)
-		return without(field), nil
+		return hasNoValue(field), nil
 	}
 	switch field.Kind {
 	case Text:
@@ -225,7 +225,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 			return "", refuse(v.position, "%s is true or false", name.Text)
 		}
 		c.args = append(c.args, field.ID)
-		condition := within(field, "v.num = 1")
+		condition := hasValue(field, "v.num = 1")
 		if !yes {
 			condition = "NOT (" + condition + ")"
 		}
@@ -239,7 +239,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 			return "", err
 		}
 		c.args = append(c.args, field.ID, float64(id))
-		return within(field, "v.num = ?"), nil
+		return hasValue(field, "v.num = ?"), nil
 	default:
 	}
 	n, err := number(name, op, field.Kind, v)
@@ -247,7 +247,7 @@ func (c *compiler) value(name Name, field Field, op Op, v Value) (string, error)
 		return "", err
 	}
 	c.args = append(c.args, field.ID)
-	return within(field, c.compare("v.num", op, n)), nil
+	return hasValue(field, c.compare("v.num", op, n)), nil
 }
 
 // text returns the condition on the values of a text field.
@@ -259,24 +259,24 @@ func (c *compiler) text(field Field, op Op, v Value) (string, error) {
 		return c.words(field, op, folded), nil
 	case Contains, Suffix:
 		c.args = append(c.args, field.ID)
-		return within(field, c.like("COALESCE(v.whole, v.text)", op, folded)), nil
+		return hasValue(field, c.like("COALESCE(v.whole, v.text)", op, folded)), nil
 	case Prefix:
 		c.args = append(c.args, field.ID, begin, begin+last)
 		if more {
 			c.args = append(c.args, likes.Replace(folded)+"%")
-			return within(field, `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\'`), nil
+			return hasValue(field, `v.text >= ? AND v.text < ? AND v.whole LIKE ? ESCAPE '\'`), nil
 		}
-		return within(field, "v.text >= ? AND v.text < ?"), nil
+		return hasValue(field, "v.text >= ? AND v.text < ?"), nil
 	case Equal, NotEqual:
 		c.args = append(c.args, field.ID, begin)
 		if more {
 			c.args = append(c.args, folded)
-			return within(field, "v.text = ? AND v.whole = ?"), nil
+			return hasValue(field, "v.text = ? AND v.whole = ?"), nil
 		}
-		return within(field, "v.text = ? AND v.whole IS NULL"), nil
+		return hasValue(field, "v.text = ? AND v.whole IS NULL"), nil
 	default:
 		c.args = append(c.args, field.ID)
-		return within(field, c.compare("v.text", op, begin)), nil
+		return hasValue(field, c.compare("v.text", op, begin)), nil
 	}
 }
 
@@ -293,7 +293,7 @@ func (c *compiler) words(field Field, op Op, folded string) string {
 			between = "' <-> '"
 		}
 		c.args = append(c.args, field.ID, "'"+strings.Join(words, between)+"'")
-		return within(field, "v.words @@ CAST(? AS tsquery)")
+		return hasValue(field, "v.words @@ CAST(? AS tsquery)")
 	}
 	between := `" "`
 	if op == Phrase {

@@ -104,7 +104,7 @@ func Parse(text string) (*Selector, error) {
 	}
 	s := new(Selector)
 	alternatives := 0
-	for r.blank(); r.at < len(text); {
+	for r.blank(); r.offset < len(text); {
 		if len(s.Terms) == MaxTerms {
 			return nil, r.refuse("it has more than %d terms", MaxTerms)
 		}
@@ -116,11 +116,11 @@ func Parse(text string) (*Selector, error) {
 			return nil, r.refuse("it has more than %d alternatives", MaxAlternatives)
 		}
 		s.Terms = append(s.Terms, t)
-		if r.at == len(text) {
+		if r.offset == len(text) {
 			break
 		}
-		r.at++ // a comma: nothing else ends a value
-		if r.blank(); r.at == len(text) {
+		r.offset++ // a comma: nothing else ends a value
+		if r.blank(); r.offset == len(text) {
 			return nil, r.refuse("a term is missing behind the comma")
 		}
 	}
@@ -129,27 +129,27 @@ func Parse(text string) (*Selector, error) {
 
 // reader is the state of Parse.
 type reader struct {
-	text string
-	at   int // byte offset
+	text   string
+	offset int // byte offset
 }
 
-func (r *reader) position(at int) int { return utf8.RuneCountInString(r.text[:at]) + 1 }
+func (r *reader) position(offset int) int { return utf8.RuneCountInString(r.text[:offset]) + 1 }
 
 func (r *reader) refuse(format string, args ...any) error {
-	return &Error{r.position(r.at), fmt.Sprintf(format, args...)}
+	return &Error{r.position(r.offset), fmt.Sprintf(format, args...)}
 }
 
 // blank skips white space.
 func (r *reader) blank() {
-	for r.at < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.at]) >= 0 {
-		r.at++
+	for r.offset < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.offset]) >= 0 {
+		r.offset++
 	}
 }
 
 // next reports whether the next byte is b, and skips it if so.
 func (r *reader) next(b byte) bool {
-	if r.at < len(r.text) && r.text[r.at] == b {
-		r.at++
+	if r.offset < len(r.text) && r.text[r.offset] == b {
+		r.offset++
 		return true
 	}
 	return false
@@ -158,26 +158,26 @@ func (r *reader) next(b byte) bool {
 // term reads a term: one or more fields, an operator, and one or more values, with | between alternatives.
 func (r *reader) term() (t Term, err error) {
 	for {
-		begin := r.at
-		for r.at < len(r.text) && nameByte(r.text[r.at]) {
-			r.at++
+		begin := r.offset
+		for r.offset < len(r.text) && nameByte(r.text[r.offset]) {
+			r.offset++
 		}
-		if r.at == begin {
+		if r.offset == begin {
 			return t, r.refuse("a field is expected")
 		}
-		t.Fields = append(t.Fields, Name{r.text[begin:r.at], r.position(begin)})
+		t.Fields = append(t.Fields, Name{r.text[begin:r.offset], r.position(begin)})
 		r.blank()
 		if !r.next('|') {
 			break
 		}
 		r.blank()
 	}
-	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(r.text[r.at:], string(op)) })
+	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(r.text[r.offset:], string(op)) })
 	if i < 0 {
 		return t, r.refuse("an operator is expected, one of = != < <= > >= *= ~= %%= ^= $=")
 	}
 	t.Op = ops[i]
-	r.at += len(t.Op)
+	r.offset += len(t.Op)
 	for {
 		r.blank()
 		value, err := r.value()
@@ -193,37 +193,37 @@ func (r *reader) term() (t Term, err error) {
 
 // value parses a value and skips the white space after the value.
 func (r *reader) value() (Value, error) {
-	begin := r.at
+	begin := r.offset
 	v := Value{position: r.position(begin)}
-	if r.at < len(r.text) && (r.text[r.at] == '"' || r.text[r.at] == '\'') {
-		quote := r.text[r.at]
+	if r.offset < len(r.text) && (r.text[r.offset] == '"' || r.text[r.offset] == '\'') {
+		quote := r.text[r.offset]
 		var value strings.Builder
-		for r.at++; ; r.at++ {
-			if r.at == len(r.text) {
+		for r.offset++; ; r.offset++ {
+			if r.offset == len(r.text) {
 				return v, &Error{v.position, "this quote is never closed"}
 			}
-			if r.text[r.at] == quote {
-				if r.at+1 == len(r.text) || r.text[r.at+1] != quote {
+			if r.text[r.offset] == quote {
+				if r.offset+1 == len(r.text) || r.text[r.offset+1] != quote {
 					break
 				}
-				r.at++
+				r.offset++
 			}
-			value.WriteByte(r.text[r.at])
+			value.WriteByte(r.text[r.offset])
 		}
 		v.Text = value.String()
-		r.at++
-		if r.blank(); r.at < len(r.text) && r.text[r.at] != ',' && r.text[r.at] != '|' {
+		r.offset++
+		if r.blank(); r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
 			return v, r.refuse("a comma or a bar is expected behind a quoted value")
 		}
 		return v, nil
 	}
-	for r.at < len(r.text) && r.text[r.at] != ',' && r.text[r.at] != '|' {
-		if r.text[r.at] == '"' || r.text[r.at] == '\'' {
+	for r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
+		if r.text[r.offset] == '"' || r.text[r.offset] == '\'' {
 			return v, r.refuse("a value with a quote in it must be quoted")
 		}
-		r.at++
+		r.offset++
 	}
-	v.Text = strings.TrimSpace(r.text[begin:r.at])
+	v.Text = strings.TrimSpace(r.text[begin:r.offset])
 	return v, nil
 }
 

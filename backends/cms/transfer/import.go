@@ -29,20 +29,20 @@ func (e *LineError) Unwrap() error { return e.Err }
 // importer holds the state of Import.
 type importer struct {
 	Site
-	in     *bufio.Scanner
-	at     int
-	waits  []content.Imported
-	fields map[string]*content.Field
+	in         *bufio.Scanner
+	lineNumber int
+	waits      []content.Imported
+	fields     map[string]*content.Field
 	// defined holds fields and templates that have been read but not saved. Since they refer to each other, they are
 	// saved together, before the first line of another kind.
-	defined []content.Definition
-	lines   []int                // their line numbers
-	late    []content.Definition // those that name templates which do not exist yet
-	came    map[string]bool      // the templates of earlier lines
-	there   map[string]bool      // those and the templates of the site
-	page    string               // the page of the previous file
-	placed  map[int64]bool       // the files of that page that belong to earlier lines
-	done    Done
+	defined    []content.Definition
+	lines      []int                // line numbers of the definitions in defined
+	incomplete []content.Definition // definitions that refer to templates which do not exist yet
+	read       map[string]bool      // the templates of earlier lines
+	existing   map[string]bool      // the templates in read and those of the site
+	page       string               // the page of the previous file
+	placed     map[int64]bool       // IDs of the files of page that belong to earlier lines
+	done       Done
 }
 
 // Import reads the output of Export. It saves pages in batches, each in one transaction. If it returns an error, the
@@ -50,11 +50,11 @@ type importer struct {
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
 	i := &importer{
 		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
-		came: make(map[string]bool), there: make(map[string]bool),
+		read: make(map[string]bool), existing: make(map[string]bool),
 	}
 	i.in.Buffer(make([]byte, 0, 64<<10), maxLine)
 	if err := i.all(ctx); err != nil {
-		return i.done, &LineError{max(i.at, 1), err}
+		return i.done, &LineError{max(i.lineNumber, 1), err}
 	}
 	return i.done, nil
 }
@@ -67,7 +67,7 @@ func (i *importer) next() (*line, error) {
 		}
 		return nil, io.EOF
 	}
-	i.at++
+	i.lineNumber++
 	l := new(line)
 	decoder := json.NewDecoder(bytes.NewReader(i.in.Bytes()))
 	decoder.DisallowUnknownFields()
@@ -123,7 +123,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		i.define(content.Definition{Field: l.Field})
 		return nil
 	case l.Template != nil:
-		i.came[l.Template.Name], i.there[l.Template.Name] = true, true
+		i.read[l.Template.Name], i.existing[l.Template.Name] = true, true
 		i.define(content.Definition{Template: l.Template})
 		return nil
 	case l.Page != nil:
@@ -147,7 +147,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 	case l.File != nil:
 		return i.file(ctx, l.File)
 	case l.End != nil:
-		_, err := i.Pages.Define(ctx, i.late)
+		_, err := i.Pages.Define(ctx, i.incomplete)
 		return err
 	}
 	return errors.New("this line has nothing in it")
@@ -165,7 +165,7 @@ func (i *importer) flush(ctx context.Context) error {
 	if len(i.waits) == 0 {
 		return nil
 	}
-	err := i.Pages.Import(ctx, i.waits, i.came)
+	err := i.Pages.Import(ctx, i.waits, i.read)
 	i.waits = i.waits[:0]
 	if i.Progress != nil {
 		i.Progress(i.done)
@@ -191,7 +191,7 @@ func (i *importer) role(ctx context.Context, role accounts.Role) error {
 }
 
 func (i *importer) define(d content.Definition) {
-	i.defined, i.lines = append(i.defined, d), append(i.lines, i.at)
+	i.defined, i.lines = append(i.defined, d), append(i.lines, i.lineNumber)
 }
 
 // definitions saves the collected fields and templates.
@@ -204,18 +204,18 @@ func (i *importer) definitions(ctx context.Context) error {
 		return err
 	}
 	for _, t := range existing {
-		i.there[t.Name] = true
+		i.existing[t.Name] = true
 	}
 	list := make([]content.Definition, len(i.defined))
 	for n, d := range i.defined {
-		var whole bool
-		if list[n], whole = i.now(d); !whole {
-			i.late = append(i.late, d)
+		var complete bool
+		if list[n], complete = i.now(d); !complete {
+			i.incomplete = append(i.incomplete, d)
 		}
 	}
-	if at, err := i.Pages.Define(ctx, list); err != nil {
-		if at >= 0 {
-			i.at = i.lines[at]
+	if index, err := i.Pages.Define(ctx, list); err != nil {
+		if index >= 0 {
+			i.lineNumber = i.lines[index]
 		}
 		return err
 	}
@@ -234,21 +234,21 @@ func (i *importer) definitions(ctx context.Context) error {
 // definition. References to templates that do not exist yet are left out; they are saved after the last line. Export
 // writes no such references.
 func (i *importer) now(d content.Definition) (content.Definition, bool) {
-	whole := true
+	complete := true
 	named := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(name string) bool {
-			whole = whole && i.there[name]
-			return !i.there[name]
+			complete = complete && i.existing[name]
+			return !i.existing[name]
 		})
 	}
 	if d.Field != nil {
 		f := *d.Field
 		f.Settings.Templates = named(f.Settings.Templates)
-		return content.Definition{Field: &f}, whole
+		return content.Definition{Field: &f}, complete
 	}
 	t := *d.Template
 	t.Family.Children, t.Family.Parents = named(t.Family.Children), named(t.Family.Parents)
-	return content.Definition{Template: &t}, whole
+	return content.Definition{Template: &t}, complete
 }
 
 // refs adds the values of a page that refer to other pages to the batch. It replaces paths in the values by IDs, and
@@ -323,20 +323,20 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	}
 	list, _ := p.Fields[f.Field].([]any)
 	for _, item := range list {
-		has, _ := item.(map[string]any)
-		if id := idOf(has); has["name"] == f.Name && has["size"] == float64(f.Size) && !i.placed[id] {
+		entry, _ := item.(map[string]any)
+		if id := idOf(entry); entry["name"] == f.Name && entry["size"] == float64(f.Size) && !i.placed[id] {
 			i.placed[id] = true
 			if _, err := io.Copy(io.Discard, body); err != nil {
 				return err
 			}
-			return i.describe(ctx, p.Path, f, list, has)
+			return i.describe(ctx, p.Path, f, list, entry)
 		}
 	}
-	made, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
+	changed, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
 	if err != nil {
 		return err
 	}
-	list, _ = made.Fields[f.Field].([]any)
+	list, _ = changed.Fields[f.Field].([]any)
 	last, _ := list[len(list)-1].(map[string]any)
 	i.placed[idOf(last)] = true
 	if _, err := io.Copy(io.Discard, body); err != nil {
@@ -346,12 +346,12 @@ func (i *importer) file(ctx context.Context, f *file) error {
 }
 
 // describe sets the description of a page's file, also if a previous import was interrupted before this step. list is
-// the value of the field, and one is the entry of the file in list.
-func (i *importer) describe(ctx context.Context, page string, f *file, list []any, one map[string]any) error {
-	if f.Description == "" || one["description"] == f.Description {
+// the value of the field, and entry is that of the file in list.
+func (i *importer) describe(ctx context.Context, page string, f *file, list []any, entry map[string]any) error {
+	if f.Description == "" || entry["description"] == f.Description {
 		return nil
 	}
-	one["description"] = f.Description
+	entry["description"] = f.Description
 	return i.Pages.Import(ctx, []content.Imported{{Path: page, Edit: content.Edit{Fields: map[string]any{f.Field: list}}}},
 		nil)
 }

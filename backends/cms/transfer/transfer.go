@@ -245,39 +245,39 @@ func (e *exporter) refs(ctx context.Context) error {
 	})
 }
 
-// swap returns a copy of a value in which each reference to a page is replaced by the result of with. If the result is
-// nil, the reference is removed.
-func swap(fields map[string]*content.Field, value any, with func(page any) (any, error)) (any, error) {
+// swap returns a copy of a value in which each reference to a page is replaced by the result of replace. If the result
+// is nil, the reference is removed.
+func swap(fields map[string]*content.Field, value any, replace func(page any) (any, error)) (any, error) {
 	switch v := value.(type) {
 	case []any:
-		made := []any{}
-		for _, one := range v {
-			one, err := swap(fields, one, with)
+		result := []any{}
+		for _, element := range v {
+			replaced, err := swap(fields, element, replace)
 			if err != nil {
 				return nil, err
 			}
-			if one != nil {
-				made = append(made, one)
+			if replaced != nil {
+				result = append(result, replaced)
 			}
 		}
-		return made, nil
+		return result, nil
 	case map[string]any: // a block
-		made := make(map[string]any)
-		for name, one := range v {
-			made[name] = one
+		result := make(map[string]any)
+		for name, element := range v {
+			result[name] = element
 			if inner := fields[name]; inner != nil && inner.Type == content.TypePage {
-				changed, err := swap(fields, one, with)
+				changed, err := swap(fields, element, replace)
 				if err != nil {
 					return nil, err
 				}
-				made[name] = changed
+				result[name] = changed
 			}
 		}
-		return made, nil
+		return result, nil
 	case nil:
 		return nil, nil //nolint:nilnil // it refers to nothing
 	}
-	return with(value)
+	return replace(value)
 }
 
 // path returns the path of a page, or nil if the page does not exist or is in the trash.

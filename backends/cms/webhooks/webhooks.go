@@ -126,9 +126,9 @@ func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topic
 	if err != nil {
 		return nil, err
 	}
-	made := &Webhook{URL: address, Topics: topics, Enabled: true, Created: s.Moment(), By: u.Name, Secret: secret}
+	created := &Webhook{URL: address, Topics: topics, Enabled: true, Created: s.Moment(), By: u.Name, Secret: secret}
 	err = s.Write(ctx, func(c kernel.Conn) error {
-		made.ID, err = s.Hooks.Add(c, address, topics, sealed, u.Name)
+		created.ID, err = s.Hooks.Add(c, address, topics, sealed, u.Name)
 		if errors.Is(err, webhook.ErrMany) {
 			return kernel.Conflict("there are %d webhooks already, delete one first", MaxWebhooks)
 		}
@@ -137,7 +137,7 @@ func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topic
 	if err != nil {
 		return nil, err
 	}
-	return made, nil
+	return created, nil
 }
 
 // Enable enables or disables a webhook. The messages for a disabled webhook wait, and are sent when it is enabled

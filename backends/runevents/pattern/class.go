@@ -151,10 +151,10 @@ func (t *translator) entry() (rune, error) {
 // maxChar is the largest character number that PostgreSQL accepts. Most of these numbers are not Unicode characters.
 const maxChar = 0x7ffffffe
 
-// digits parses a number of least to most digits in the given base, and returns the character with this number.
-func (t *translator) digits(base, least, most int) (rune, error) {
+// digits parses a number of minimum to maximum digits in the given base, and returns the character with this number.
+func (t *translator) digits(base, minimum, maximum int) (rune, error) {
 	n, count := 0, 0
-	for ; count < most && t.pos < len(t.in); count++ {
+	for ; count < maximum && t.pos < len(t.in); count++ {
 		d := strings.IndexRune("0123456789abcdef", t.in[t.pos]|0x20)
 		if isDigit(t.in[t.pos]) {
 			d = int(t.in[t.pos] - '0')
@@ -167,7 +167,7 @@ func (t *translator) digits(base, least, most int) (rune, error) {
 		}
 		t.pos++
 	}
-	if count < least {
+	if count < minimum {
 		return 0, errEscape
 	}
 	return rune(n), nil
@@ -175,16 +175,16 @@ func (t *translator) digits(base, least, most int) (rune, error) {
 
 // bracket translates a bracket expression, [...]; see atom for the results.
 func (t *translator) bracket() (cost int, constraint bool, err error) {
-	if t.have("[[:<:]]") || t.have("[[:>:]]") {
+	if t.startsWith("[[:<:]]") || t.startsWith("[[:>:]]") {
 		t.write(t.in[t.pos+3] == '<', atStart, atEnd)
 		t.pos += len("[[:<:]]")
 		t.hard = true
 		return 1, true, nil
 	}
 	t.pos++
-	others := t.pos < len(t.in) && t.in[t.pos] == '^'
+	negated := t.pos < len(t.in) && t.in[t.pos] == '^'
 	var members strings.Builder
-	if others {
+	if negated {
 		t.pos++
 		if t.dotExcludesNL {
 			members.WriteString(`\n`)
@@ -206,10 +206,10 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 	t.pos++
 	switch {
 	case members.Len() > 0:
-		t.write(others, "[^", "[")
+		t.write(negated, "[^", "[")
 		t.out.WriteString(members.String() + "]")
 	default: // characters that no text has
-		t.write(others, `(?s:.)`, never)
+		t.write(negated, `(?s:.)`, matchesNothing)
 	}
 	return 1, false, nil
 }
@@ -268,7 +268,7 @@ func chars(from, to rune) string {
 // bracketItem parses a single character, or a class, in a bracket expression. For a class it returns the members.
 func (t *translator) bracketItem() (r rune, class string, err error) {
 	switch {
-	case t.have("[:"), t.have("[="), t.have("[."):
+	case t.startsWith("[:"), t.startsWith("[="), t.startsWith("[."):
 		kind := t.in[t.pos+1]
 		rest := string(t.in[t.pos+2:])
 		name, _, ok := strings.Cut(rest, string(kind)+"]")

@@ -151,23 +151,23 @@ func (t *translator) run() error {
 	return nil
 }
 
-func (t *translator) have(s string) bool {
+func (t *translator) startsWith(s string) bool {
 	return strings.HasPrefix(string(t.in[t.pos:min(len(t.in), t.pos+len(s))]), s)
 }
 
 // director parses the prefix of a pattern: ***: or ***=, and embedded options.
 func (t *translator) director() error {
 	switch {
-	case t.have("***="):
+	case t.startsWith("***="):
 		t.pos += 4
 		t.literal = true
 		return nil
-	case t.have("***:"):
+	case t.startsWith("***:"):
 		t.pos += 4
-	case t.have("***"):
+	case t.startsWith("***"):
 		return errOperand
 	}
-	if !t.have("(?") || t.pos+2 >= len(t.in) || !isLetter(t.in[t.pos+2]) {
+	if !t.startsWith("(?") || t.pos+2 >= len(t.in) || !isLetter(t.in[t.pos+2]) {
 		return nil
 	}
 	for t.pos += 2; ; t.pos++ {
@@ -209,7 +209,7 @@ func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
 func (t *translator) skip() {
 	for t.pos < len(t.in) {
 		switch {
-		case t.have("(?#"):
+		case t.startsWith("(?#"):
 			for t.pos < len(t.in) && t.in[t.pos] != ')' {
 				t.pos++
 			}
@@ -313,11 +313,11 @@ func (t *translator) write(first bool, a, b string) {
 	}
 }
 
-// never is an expression that matches no text. It replaces characters that no text contains.
-const never = `[^\s\S]`
+// matchesNothing is an expression that matches no text. It replaces characters that no text contains.
+const matchesNothing = `[^\s\S]`
 
 // char writes the character r as a literal.
-func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), never) }
+func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), matchesNothing) }
 
 func quoteChar(r rune) string {
 	const hex = "0123456789abcdef"
@@ -335,18 +335,18 @@ func quoteChar(r rune) string {
 func (t *translator) group() (cost int, constraint bool, err error) {
 	capture := -1
 	switch {
-	case t.have("(?:"):
+	case t.startsWith("(?:"):
 		t.pos += 3
 		t.out.WriteString("(?:")
-	case t.have("(?="), t.have("(?!"):
+	case t.startsWith("(?="), t.startsWith("(?!"):
 		t.out.WriteString(string(t.in[t.pos : t.pos+3]))
 		t.pos += 3
 		constraint = true
-	case t.have("(?<="), t.have("(?<!"):
+	case t.startsWith("(?<="), t.startsWith("(?<!"):
 		t.out.WriteString(string(t.in[t.pos : t.pos+4]))
 		t.pos += 4
 		constraint = true
-	case t.have("(?"):
+	case t.startsWith("(?"):
 		return 0, false, errOperand
 	default:
 		t.pos++
@@ -431,18 +431,18 @@ func (t *translator) bound() (largest int, err error) {
 		}
 		return n, digits > 0
 	}
-	least, _ := count()
-	largest = least
-	if least > limit {
+	minimum, _ := count()
+	largest = minimum
+	if minimum > limit {
 		return 0, errCount
 	}
 	if t.pos < len(t.in) && t.in[t.pos] == ',' {
 		t.pos++
-		n, given := count()
-		if given {
+		n, present := count()
+		if present {
 			largest = n
 		}
-		if largest > limit || largest < least {
+		if largest > limit || largest < minimum {
 			return 0, errCount
 		}
 	}

@@ -236,9 +236,9 @@ func incompatible(v *syntax.Value, f *field) error {
 	return refuse("Argument %s is incompatible with numeric field %q.", v.Notation(), f.name)
 }
 
-// needs returns the error for a value v of the wrong type. what names the type that the field f needs.
-func needs(v *syntax.Value, f *field, what string) error {
-	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, what)
+// typeError returns the error for a value v of the wrong type. typeName is the type that the field f needs.
+func typeError(v *syntax.Value, f *field, typeName string) error {
+	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, typeName)
 }
 
 // numeric returns an integer as int64, and any other number as float64.
@@ -275,7 +275,7 @@ func timeValue(v *syntax.Value) (int64, error) {
 // textual returns the value for a text field. It returns an error for U+0000, which PostgreSQL does not store in texts.
 func textual(v *syntax.Value, f *field) (string, error) {
 	if !v.IsText() {
-		return "", needs(v, f, "a string")
+		return "", typeError(v, f, "a string")
 	}
 	if strings.ContainsRune(v.Text, 0) {
 		return "", refuse("Argument of field '%s' holds U+0000, which no value has", f.name)
@@ -301,12 +301,12 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	switch f.kind {
 	case typeLatest:
 		if v.Kind != syntax.Bool {
-			return nil, needs(v, f, "true or false")
+			return nil, typeError(v, f, "true or false")
 		}
 		return &latestExpr{f, v.Truth}, nil
 	case typeBool:
 		if v.Kind != syntax.Bool {
-			return nil, needs(v, f, "true or false")
+			return nil, typeError(v, f, "true or false")
 		}
 		return &compareExpr{f, "=", v.Truth}, nil
 	case typeNumber:

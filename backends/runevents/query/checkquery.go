@@ -106,7 +106,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			x.values = append(x.values, n)
 		case typeBool:
 			if v.Kind != syntax.Bool {
-				return nil, needs(v, f, "true or false")
+				return nil, typeError(v, f, "true or false")
 			}
 			x.values = append(x.values, v.Truth)
 		case typeJSON:

@@ -35,17 +35,17 @@ type cell struct {
 
 // statement is a compiled query.
 type statement struct {
-	sql   string
-	args  []any
-	held  []int64 // IDs of patterns to be released
-	cells []cell
-	parts []part // their columns follow after the cells
+	sql      string
+	args     []any
+	patterns []int64 // IDs of patterns to be released
+	cells    []cell
+	parts    []part // their columns follow after the cells
 	// hash is the index of the column with the report's hash, from which links are made, or -1.
 	hash int
 }
 
 func (s *statement) release() {
-	for _, id := range s.held {
+	for _, id := range s.patterns {
 		pattern.Release(id)
 	}
 }
@@ -58,7 +58,7 @@ type compiler struct {
 	cutoff    int64  // nodes that became inactive before are about to be deleted
 	distinct  *window
 	args      []any
-	held      []int64
+	patterns  []int64
 	levels    int
 }
 
@@ -310,7 +310,7 @@ func (s *scope) aggregate() (string, []cell) {
 		return inner.name(templates[id])
 	}
 	numbers, condensed := s.q.numbers()
-	within, counted := s.q.hours()
+	bounds, counted := s.q.hours()
 	counted = counted && (s.c.distinct == nil || s.suffix != "")
 	condensed = condensed && len(numbers) > 0
 	sums := sums{grouped: counted || condensed, postgres: s.c.postgres()}
@@ -341,7 +341,7 @@ func (s *scope) aggregate() (string, []cell) {
 	var from string
 	switch {
 	case counted:
-		from = s.counted(numbers, within)
+		from = s.counted(numbers, bounds)
 	case condensed:
 		from = s.condensed(numbers, []string{"COUNT(*) AS n"})
 	default:
@@ -485,20 +485,20 @@ func (c *compiler) rows(q *query) *statement {
 			st.sql = s.plain(items)
 		}
 	}
-	st.args, st.held = c.args, c.held
+	st.args, st.patterns = c.args, c.patterns
 	return st
 }
 
 // total compiles the statement that counts the rows of an answer, ignoring paging.
 func (c *compiler) total(q *query) *statement {
-	whole := *q
-	whole.limit, whole.offset, whole.order = 0, 0, nil
-	s := c.open(&whole)
+	unpaged := *q
+	unpaged.limit, unpaged.offset, unpaged.order = 0, 0, nil
+	s := c.open(&unpaged)
 	var sql string
-	if whole.aggregates() {
+	if unpaged.aggregates() {
 		sql, _ = s.aggregate()
 	} else {
 		sql = s.plain([]string{"1 AS one"})
 	}
-	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, held: c.held, hash: -1}
+	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, patterns: c.patterns, hash: -1}
 }

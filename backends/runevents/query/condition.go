@@ -23,7 +23,7 @@ func truth(b bool) string {
 
 // expr compiles a clause or, if negated is true, its negation. "not" is passed down to the comparisons. A comparison
 // with null is neither true nor false. There is one exception: no regular expression matches null, so a negated match
-// includes null. For some fields the same holds for equality; see knows.
+// includes null. For some fields the same holds for equality; see nullIsValue.
 func (s *scope) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
@@ -31,7 +31,7 @@ func (s *scope) expr(x expr, negated bool) string {
 	case *orExpr:
 		return s.list(x.list, negated, !negated)
 	case *notExpr:
-		return s.expr(x.of, !negated)
+		return s.expr(x.operand, !negated)
 	case *constExpr:
 		return truth(x.truth != negated)
 	case *compareExpr:
@@ -91,7 +91,7 @@ var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=
 // compare returns the SQL condition of a comparison, or of its negation.
 func (s *scope) compare(x *compareExpr, negated bool) string {
 	f := x.field
-	nulls := negated && x.op == "=" && s.knows(f)
+	nulls := negated && x.op == "=" && s.nullIsValue(f)
 	if f.unknowable {
 		return truth(nulls)
 	}
@@ -113,10 +113,10 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
 }
 
-// knows reports whether null counts as a value of the field that differs from all others. A negated equality then
+// nullIsValue reports whether null counts as a value of the field that differs from all others. A negated equality then
 // includes null. This holds for values of properties and, with distinct_resources, which has older semantics, for every
 // field.
-func (s *scope) knows(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
+func (s *scope) nullIsValue(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
 
 // orNull extends the SQL test of the field's column col: if nulls is true, it also accepts null.
 func orNull(f *field, col, test string, nulls bool) string {
@@ -135,7 +135,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 	if len(x.values) == 0 {
 		return truth(negated)
 	}
-	nulls := negated && s.knows(f)
+	nulls := negated && s.nullIsValue(f)
 	if f.unknowable {
 		return truth(nulls)
 	}
@@ -298,7 +298,7 @@ func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) strin
 	}
 	m, _ := p.Matcher() // the checks have refused patterns without a matcher
 	id := pattern.Hold(m)
-	s.c.held = append(s.c.held, id)
+	s.c.patterns = append(s.c.patterns, id)
 	name := s.c.arg(id)
 	return func(text string, negated bool) string {
 		return isTrue("run_match("+name+", "+text+")", negated)

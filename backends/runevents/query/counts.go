@@ -100,7 +100,7 @@ func (c *compiler) counted(q *counts) string {
 		inner = append(inner, s.value(s.q.entity.byName[name])+" AS "+name)
 	}
 	sum := func(value, name string) string { return "CAST(SUM(" + value + ") AS BIGINT) AS " + name }
-	is := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
+	countIf := func(status, word string) string { return "CASE WHEN " + status + " = " + word + " THEN 1 ELSE 0 END" }
 	outer := slices.Clone(names)
 	if q.byNode {
 		numbers := []string{"node", "status"}
@@ -108,7 +108,7 @@ func (c *compiler) counted(q *counts) string {
 			numbers = append(numbers, number)
 		}
 		for i, name := range countColumns {
-			outer = append(outer, sum(is("status", countWords[i]), name))
+			outer = append(outer, sum(countIf("status", countWords[i]), name))
 		}
 		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
 		// Several rows of resources may be the same subject.
@@ -117,7 +117,7 @@ func (c *compiler) counted(q *counts) string {
 	}
 	aggregates := make([]string, len(countColumns))
 	for i, name := range countColumns {
-		aggregates[i] = sum(is(s.column("e", "status"), countWords[i]), name)
+		aggregates[i] = sum(countIf(s.column("e", "status"), countWords[i]), name)
 		inner = append(inner, s.column("e", name))
 		outer = append(outer, sum(name, name))
 	}
@@ -165,7 +165,7 @@ func (c *compiler) countRows(q *counts) *statement {
 		}
 		sql += q.orderSQL() + (&scope{c: c, q: &query{limit: q.limit, offset: q.offset}}).page()
 	}
-	st.sql, st.args, st.held = sql, c.args, c.held
+	st.sql, st.args, st.patterns = sql, c.args, c.patterns
 	return st
 }
 
@@ -192,7 +192,7 @@ func (q *counts) orderSQL() string {
 }
 
 func (c *compiler) countTotal(q *counts) *statement {
-	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, held: c.held, hash: -1}
+	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, patterns: c.patterns, hash: -1}
 }
 
 // subjectRow writes one row of counts as JSON.

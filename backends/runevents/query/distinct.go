@@ -25,9 +25,9 @@ func (s *scope) youngest(w *window) string {
 		m := s.c.open(s.q)
 		matching := "SELECT DISTINCT " + m.column("e", "node") + " AS node, " + m.column("e", "resource") + " AS resource"
 		where := m.where() + " AND " + m.column("e", "at") + within
-		near := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " +
+		events := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " +
 			strings.Join(bounds, " AND ")
-		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + related + s.c.near(near)
+		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + related + s.c.resourceEvents(events)
 		resource, from = "a.same", "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN ("+
 			wanted+") AND d.id = a.change"
 	}
@@ -45,9 +45,9 @@ const related = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resou
 // wanted selects the pairs of node and resource whose events are compared.
 const wanted = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
 
-// near returns the common table expression for the events of the resources. SQLite reads the events in the order of the
-// expression. PostgreSQL would read all of them for each node if the expression were not materialized.
-func (c *compiler) near(events string) string {
+// resourceEvents returns the common table expression for the events of the resources. SQLite reads the events in the
+// order of the expression. PostgreSQL would read all of them for each node if the expression were not materialized.
+func (c *compiler) resourceEvents(events string) string {
 	if c.postgres() {
 		return ", near AS MATERIALIZED (" + events + ") "
 	}

@@ -34,8 +34,8 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	whole := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
-	defer whole.Stop()
+	deadline := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
+	defer deadline.Stop()
 	out := &output{
 		w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r),
 		lease: lease{places: &s.places},

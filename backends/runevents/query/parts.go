@@ -40,8 +40,8 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 		switch j := e.join(f.alias); {
 		case f.unknowable:
 		case j != nil:
-			within := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
-			number, table, value = j.key, j.table+" "+j.alias, within.value(f)
+			partScope := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
+			number, table, value = j.key, j.table+" "+j.alias, partScope.value(f)
 		case f.dictionary != "":
 			number, table, value = f.column, f.dictionary, "name"
 		}
@@ -161,35 +161,35 @@ type fragments struct{ young, old generation }
 
 // generation is a buffer of concatenated texts with the positions of the texts.
 type generation struct {
-	at   map[int64]span
-	text []byte
+	positions map[int64]span
+	text      []byte
 }
 
 type span struct{ from, to int }
 
 func (f *fragments) get(number int64) ([]byte, bool) {
-	if at, ok := f.young.at[number]; ok {
-		return f.young.text[at.from:at.to], true
+	if position, ok := f.young.positions[number]; ok {
+		return f.young.text[position.from:position.to], true
 	}
-	at, ok := f.old.at[number]
+	position, ok := f.old.positions[number]
 	if !ok {
 		return nil, false
 	}
-	f.put(number, f.old.text[at.from:at.to])
-	at = f.young.at[number] // the old text may have been overwritten
-	return f.young.text[at.from:at.to], true
+	f.put(number, f.old.text[position.from:position.to])
+	position = f.young.positions[number] // the old text may have been overwritten
+	return f.young.text[position.from:position.to], true
 }
 
 func (f *fragments) put(number int64, text []byte) {
 	if len(f.young.text)+len(text) > generationBytes {
 		f.old, f.young = f.young, f.old
-		clear(f.young.at)
+		clear(f.young.positions)
 		f.young.text = f.young.text[:0]
 	}
-	if f.young.at == nil {
-		f.young.at = make(map[int64]span)
+	if f.young.positions == nil {
+		f.young.positions = make(map[int64]span)
 	}
 	from := len(f.young.text)
 	f.young.text = append(f.young.text, text...)
-	f.young.at[number] = span{from, len(f.young.text)}
+	f.young.positions[number] = span{from, len(f.young.text)}
 }

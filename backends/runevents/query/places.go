@@ -137,7 +137,7 @@ func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *out
 // nearby is the maximum length of the time span of a query that is not wide.
 const nearby = 3 * 24 * time.Hour
 
-// near reports whether an interval, up to now, is at most nearby long.
-func near(within interval, now time.Time) bool {
-	return min(within.until, now.UnixMilli()+1)-within.from <= nearby.Milliseconds()
+// isShort reports whether an interval, up to now, is at most nearby long.
+func isShort(bounds interval, now time.Time) bool {
+	return min(bounds.until, now.UnixMilli()+1)-bounds.from <= nearby.Milliseconds()
 }

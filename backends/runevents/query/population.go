@@ -73,8 +73,8 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 
 // bean returns the value of a bean as JSON, and reports whether the bean exists.
 func (s *Service) bean(ctx context.Context, tx *sql.Tx, name string) (value string, known bool, err error) {
-	name, ours := strings.CutPrefix(name, populationDomain+":")
-	if !ours {
+	name, ok := strings.CutPrefix(name, populationDomain+":")
+	if !ok {
 		return "", false, nil
 	}
 	switch name {
@@ -111,13 +111,13 @@ func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 		return 0, err
 	}
 	defer rows.Close()
-	var kept sql.RawBytes
+	var stored sql.RawBytes
 	var list []byte
 	for rows.Next() {
-		if err := rows.Scan(&kept); err != nil {
+		if err := rows.Scan(&stored); err != nil {
 			return 0, err
 		}
-		if list, err = packed.Append(list[:0], kept, maxDetail); err != nil {
+		if list, err = packed.Append(list[:0], stored, maxDetail); err != nil {
 			return 0, err
 		}
 		n += resourcesOf(list)

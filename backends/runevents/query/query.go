@@ -208,14 +208,14 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	return nil
 }
 
-// planCounts plans a query for counts of events by the kinds of subjects in by.
-func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, by []string) error {
+// planCounts plans a query for counts of events by the given kinds of subjects.
+func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, kinds []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
 	if !aggregate {
-		by = []string{strings.Join(by, ",")}
+		kinds = []string{strings.Join(kinds, ",")}
 	}
-	if len(by) > len(subjects) {
-		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(strings.Join(by, ",")))
+	if len(kinds) > len(subjects) {
+		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(strings.Join(kinds, ",")))
 	}
 	byNode := false
 	if v := p["count_by"]; v != nil {
@@ -223,7 +223,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 			return refuse("Unsupported value for 'count_by': '%s'", v.Plain())
 		}
 	}
-	for _, subject := range by {
+	for _, subject := range kinds {
 		if err := checkSummarizeBy(subject); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	if err != nil {
 		return err
 	}
-	for _, subject := range by {
+	for _, subject := range kinds {
 		q := &counts{
 			subject: subject, byNode: byNode, filter: filter, limit: pg.limit, offset: pg.offset,
 			aggregate: aggregate,
@@ -310,13 +310,13 @@ func wide(pl *plan, q *query, now time.Time) bool {
 		return false
 	}
 	if pl.distinct != nil { // the query only reads what is left of the window
-		return !near(interval{pl.distinct.start, pl.distinct.end + 1}, now)
+		return !isShort(interval{pl.distinct.start, pl.distinct.end + 1}, now)
 	}
 	if _, counted := q.hours(); counted {
 		return false
 	}
 	bounded := q.entity.name != "events" && q.entity.name != "reports"
-	within := interval{-ever * hourLength, ever * hourLength}
+	bounds := interval{-maxHours * hourLength, maxHours * hourLength}
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
 		case *latestExpr:
@@ -326,11 +326,11 @@ func wide(pl *plan, q *query, now time.Time) bool {
 			case "report", "certname", "hash", "resource_title":
 				bounded = bounded || x.op == "="
 			case "timestamp", "producer_timestamp":
-				within.narrow(x)
+				bounds.narrow(x)
 			}
 		}
 	})
-	return !bounded && !near(within, now)
+	return !bounded && !isShort(bounds, now)
 }
 
 // errBusy is the error for a wide query while too many wide queries are running.
@@ -432,15 +432,15 @@ func (s *Service) compiler(pl *plan) *compiler {
 
 // parents returns an error unless the objects in the scope exist.
 func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
-	missing := func(what, name string) error {
+	missing := func(kind, name string) error {
 		return &Error{
-			Status: http.StatusNotFound, Text: "No information is known about " + what + " " + syntax.Clip(name),
+			Status: http.StatusNotFound, Text: "No information is known about " + kind + " " + syntax.Clip(name),
 			JSON: true,
 		}
 	}
 	found := func(query string, arg any) (bool, error) {
-		var one int
-		err := tx.QueryRowContext(ctx, query, arg).Scan(&one)
+		var exists int
+		err := tx.QueryRowContext(ctx, query, arg).Scan(&exists)
 		if errors.Is(err, sql.ErrNoRows) {
 			return false, nil
 		}
@@ -458,7 +458,7 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 			return missing("report", scope.Report)
 		}
 	}
-	for _, p := range []struct{ what, name, query string }{
+	for _, p := range []struct{ kind, name, query string }{
 		{"environment", scope.Environment, "SELECT 1 FROM run_environments WHERE name = $1"},
 		{"node", scope.Node, "SELECT 1 FROM run_nodes WHERE certname = $1"},
 		{"producer", scope.Producer, "SELECT 1 FROM run_producers WHERE name = $1"},
@@ -474,7 +474,7 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 			}
 		}
 		if !ok {
-			return missing(p.what, p.name)
+			return missing(p.kind, p.name)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ type expr interface{ isExpr() }
 type (
 	andExpr   struct{ list []expr }
 	orExpr    struct{ list []expr }
-	notExpr   struct{ of expr }
+	notExpr   struct{ operand expr }
 	constExpr struct{ truth bool }
 	// compareExpr compares a field with a value by = < <= > or >=. The value has the type of the database column.
 	compareExpr struct {
@@ -97,19 +97,19 @@ func (*nodeExpr) isExpr()    {}
 
 // and joins predicates. A nil predicate counts as true.
 func and(list ...expr) expr {
-	var kept []expr
+	var remaining []expr
 	for _, x := range list {
 		if x != nil {
-			kept = append(kept, x)
+			remaining = append(remaining, x)
 		}
 	}
-	switch len(kept) {
+	switch len(remaining) {
 	case 0:
 		return nil
 	case 1:
-		return kept[0]
+		return remaining[0]
 	}
-	return &andExpr{kept}
+	return &andExpr{remaining}
 }
 
 // conjuncts calls fn with each predicate that every row of the result must satisfy.

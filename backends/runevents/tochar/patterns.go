@@ -90,8 +90,8 @@ var timePatterns = func() []timePattern {
 	}
 	for _, style := range []func(string) string{strings.ToUpper, strings.ToLower} {
 		for _, p := range []struct {
-			of    func(time.Time) bool
-			names [2]string
+			second func(time.Time) bool
+			names  [2]string
 		}{
 			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"AM", "PM"}},
 			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"A.M.", "P.M."}},
@@ -100,7 +100,7 @@ var timePatterns = func() []timePattern {
 		} {
 			for _, n := range p.names {
 				add(timePattern{sql: style(n), text: func(t time.Time, _ bool) string {
-					if p.of(t) {
+					if p.second(t) {
 						return style(p.names[1])
 					}
 					return style(p.names[0])
@@ -111,11 +111,11 @@ var timePatterns = func() []timePattern {
 			sql: style("RM"), text: func(t time.Time, _ bool) string { return style(roman[t.Month()-1]) },
 			blanks: 4,
 		}, style("RM"))
-		add(timePattern{text: always(style("UTC"), style("UTC"))}, style("TZ"))
-		add(timePattern{text: always("+00", "+0")}, style("OF"))
-		add(timePattern{text: always("+00", "+00")}, style("TZH"))
-		add(timePattern{text: always("00", "00")}, style("TZM"))
-		add(timePattern{text: always("", "")}, style("FX"))
+		add(timePattern{text: constant(style("UTC"), style("UTC"))}, style("TZ"))
+		add(timePattern{text: constant("+00", "+0")}, style("OF"))
+		add(timePattern{text: constant("+00", "+00")}, style("TZH"))
+		add(timePattern{text: constant("00", "00")}, style("TZM"))
+		add(timePattern{text: constant("", "")}, style("FX"))
 	}
 	slices.SortStableFunc(list, func(a, b timePattern) int { return cmp.Compare(len(b.name), len(a.name)) })
 	return list
@@ -123,8 +123,8 @@ var timePatterns = func() []timePattern {
 
 var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// always returns a function with a constant result.
-func always(padded, bare string) func(time.Time, bool) string {
+// constant returns a function with a constant result.
+func constant(padded, bare string) func(time.Time, bool) string {
 	return func(_ time.Time, b bool) string {
 		if b {
 			return bare

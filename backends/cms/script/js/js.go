@@ -48,7 +48,7 @@ type Runtime struct {
 	stringy goja.Callable           // JSON.parse
 	enter   goja.Callable           // calls todo as a script would
 	todo    func()
-	asked   []byte // buffer for the arguments of an operation
+	buffer  []byte // buffer for the arguments of an operation
 	logged  int    // number of lines
 
 	call   request
@@ -209,9 +209,9 @@ func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
 		found, err := rt.code.find(rt.host, from, c.Argument(0).String())
 		if err == nil {
-			var made goja.Value
-			if made, err = rt.load(found); err == nil {
-				return made
+			var exports goja.Value
+			if exports, err = rt.load(found); err == nil {
+				return exports
 			}
 		}
 		if p, ok := errors.AsType[*SourceError](err); ok {
@@ -229,13 +229,13 @@ func (rt *Runtime) load(s *source) (goja.Value, error) {
 	}
 	module := rt.vm.NewObject()
 	if s.program == nil {
-		made, err := rt.parse(s.json)
+		parsed, err := rt.parse(s.json)
 		if err != nil {
 			return nil, err
 		}
-		_ = module.Set("exports", made)
+		_ = module.Set("exports", parsed)
 		rt.modules[s.name] = module
-		return made, nil
+		return parsed, nil
 	}
 	exports := rt.vm.NewObject()
 	_ = module.Set("exports", exports)
@@ -263,21 +263,21 @@ func (rt *Runtime) parse(text string) (goja.Value, error) {
 // failure returns a new error object of the given class, such as TypeError. If the class cannot be called, it returns
 // the message.
 func (rt *Runtime) failure(class, message string) goja.Value {
-	made, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
+	object, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
 	if err != nil {
 		return rt.vm.ToValue(message)
 	}
-	return made
+	return object
 }
 
 // throw throws an Error in the script. If code is not 0, it is the status of the answer unless the script catches the
 // error.
 func (rt *Runtime) throw(code int, message string) {
-	made := rt.failure("Error", message)
-	if o, ok := made.(*goja.Object); ok && code != 0 {
+	object := rt.failure("Error", message)
+	if o, ok := object.(*goja.Object); ok && code != 0 {
 		_ = o.Set("code", code)
 	}
-	panic(made)
+	panic(object)
 }
 
 func (rt *Runtime) fail(message string) { rt.throw(0, message) }
@@ -297,14 +297,14 @@ func (rt *Runtime) check(err error) {
 		if err.Cause == 0 {
 			rt.throw(err.Code, err.Message)
 		}
-		made := rt.failure("Error", "internal error")
-		if o, ok := made.(*goja.Object); ok {
+		object := rt.failure("Error", "internal error")
+		if o, ok := object.(*goja.Object); ok {
 			if rt.causes == nil {
 				rt.causes = make(map[*goja.Object]uint64)
 			}
 			rt.causes[o] = err.Cause
 		}
-		panic(made)
+		panic(object)
 	}
 	rt.fail(err.Error())
 }
@@ -349,15 +349,15 @@ func (rt *Runtime) reason(err error) failed {
 }
 
 // thrown converts a value that the script has thrown. If the value has a code from 400 to 599, the code is the status
-// of the answer. at is the exception, or nil if the position is not known. Reading the value's members may run code of
+// of the answer. exception is nil if the position is not known. Reading the value's members may run code of
 // the script.
-func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
+func (rt *Runtime) thrown(value goja.Value, exception *goja.Exception) failed {
 	var trace, message string
 	var code int64
 	object, ok := value.(*goja.Object)
 	err := rt.do(func() {
-		if at != nil {
-			trace = at.String()
+		if exception != nil {
+			trace = exception.String()
 		}
 		if !ok {
 			return
@@ -379,23 +379,23 @@ func (rt *Runtime) thrown(value goja.Value, at *goja.Exception) failed {
 	})
 	_, interrupted := errors.AsType[*goja.InterruptedError](err)
 	_, deep := errors.AsType[*goja.StackOverflowError](err)
-	made := failed{message: message, stack: stack(trace)}
+	result := failed{message: message, stack: stack(trace)}
 	switch {
 	case interrupted || deep:
 		return rt.reason(err)
 	case err != nil:
-		made.message = "an error that cannot be read"
+		result.message = "an error that cannot be read"
 	case !ok:
-		made.message = "thrown: " + value.String()
+		result.message = "thrown: " + value.String()
 	case code >= 400 && code <= 599:
-		made.kind, made.code = wire.Coded, int(code)
+		result.kind, result.code = wire.Coded, int(code)
 	default:
-		made.cause = rt.causes[object]
+		result.cause = rt.causes[object]
 		if trace == "" {
-			made.stack = stack(message)
+			result.stack = stack(message)
 		}
 	}
-	return made
+	return result
 }
 
 // programCounter matches the number in parentheses that the engine appends to a position.

@@ -42,14 +42,14 @@ type lazy struct {
 	rt        *Runtime
 	namespace *namespace
 	names     []string // of the current members
-	made      map[string]goja.Value
+	created   map[string]goja.Value
 }
 
 var _ goja.DynamicObject = (*lazy)(nil)
 
 // Get implements goja.DynamicObject.
 func (l *lazy) Get(name string) goja.Value {
-	if value, ok := l.made[name]; ok {
+	if value, ok := l.created[name]; ok {
 		return value
 	}
 	m, ok := l.namespace.members[name]
@@ -71,10 +71,10 @@ func (l *lazy) Set(name string, value goja.Value) bool {
 	if !l.Has(name) {
 		l.names = append(slices.Clip(l.names), name)
 	}
-	if l.made == nil {
-		l.made = make(map[string]goja.Value)
+	if l.created == nil {
+		l.created = make(map[string]goja.Value)
 	}
-	l.made[name] = value
+	l.created[name] = value
 	return true
 }
 
@@ -85,7 +85,7 @@ func (l *lazy) Has(name string) bool { return slices.Contains(l.names, name) }
 func (l *lazy) Delete(name string) bool {
 	if l.Has(name) {
 		l.names = slices.DeleteFunc(slices.Clone(l.names), func(n string) bool { return n == name })
-		delete(l.made, name)
+		delete(l.created, name)
 	}
 	return true
 }

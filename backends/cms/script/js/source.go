@@ -82,9 +82,9 @@ func (c *Code) add(required [2]string, file, text string) (*source, error) {
 // find returns the file to which name refers in the file from. If the name has not been required before, find asks the
 // host for the file.
 func (c *Code) find(host Host, from, name string) (*source, error) {
-	as := [2]string{from, name}
+	required := [2]string{from, name}
 	c.mu.Lock()
-	s := c.names[as]
+	s := c.names[required]
 	c.mu.Unlock()
 	if s != nil {
 		return s, nil
@@ -98,7 +98,7 @@ func (c *Code) find(host Host, from, name string) (*source, error) {
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	return c.add(as, file, text)
+	return c.add(required, file, text)
 }
 
 // source is a compiled file of a site.
@@ -122,14 +122,14 @@ const (
 // compile parses and compiles a JavaScript file, or validates a JSON file. It keeps the syntax tree of the routes file
 // only. Errors are of type *SourceError.
 func compile(name, text string) (*source, error) {
-	made := &source{name: name}
+	compiled := &source{name: name}
 	if path.Ext(name) == ".json" {
 		var any json.RawMessage
 		if err := json.Unmarshal([]byte(text), &any); err != nil {
 			return nil, &SourceError{File: name, Message: fmt.Sprintf("not JSON: %v", err)}
 		}
-		made.json = text
-		return made, nil
+		compiled.json = text
+		return compiled, nil
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.HasPrefix(text, "#!") {
@@ -140,49 +140,49 @@ func compile(name, text string) (*source, error) {
 		return nil, syntax(name, err)
 	}
 	l := inspect(name, tree)
-	made.problems = l.problems
+	compiled.problems = l.problems
 	if name == routesJS {
-		made.tree, made.exportsAt = tree, l.value
+		compiled.tree, compiled.exportsAt = tree, l.value
 	}
-	if made.program, err = goja.CompileAST(tree, true); err != nil {
+	if compiled.program, err = goja.CompileAST(tree, true); err != nil {
 		return nil, syntax(name, err)
 	}
-	return made, nil
+	return compiled, nil
 }
 
 // syntax converts an error of the parser or the compiler to a SourceError with its position.
 func syntax(name string, err error) *SourceError {
 	message := err.Error()
-	var at file.Position
+	var pos file.Position
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
-		at, message = list[0].Position, list[0].Message
+		pos, message = list[0].Position, list[0].Message
 	} else if compiling, ok := errors.AsType[*goja.CompilerSyntaxError](err); ok {
 		message = compiling.Message
 		if compiling.File != nil {
-			at = compiling.File.Position(compiling.Offset)
+			pos = compiling.File.Position(compiling.Offset)
 		}
 	}
 	if strings.Contains(message, "reserved word") || strings.Contains(message, "import") ||
 		strings.Contains(message, "export") {
 		message += " (files are CommonJS: require and module.exports)"
 	}
-	line, column := place(at)
+	line, column := place(pos)
 	return &SourceError{name, line, column, message}
 }
 
 // place returns a position in the file without the wrapper, as the author wrote it.
-func place(at file.Position) (line, column int) {
-	if at.Line == 1 {
-		return 1, max(at.Column-len(wrapperStart), 1)
+func place(pos file.Position) (line, column int) {
+	if pos.Line == 1 {
+		return 1, max(pos.Column-len(wrapperStart), 1)
 	}
-	return at.Line, at.Column
+	return pos.Line, pos.Column
 }
 
 // inspection collects findings in the syntax tree of a file, without running the file.
 type inspection struct {
 	name     string
 	tree     *ast.Program
-	own      bool // the file declares its own sanitizer
+	shadowed bool // the file declares its own sanitizer
 	problems []*SourceError
 	value    ast.Expression // assigned to module.exports
 }
@@ -219,10 +219,10 @@ func inspect(name string, tree *ast.Program) *inspection {
 	return l
 }
 
-// noteBinding sets l.own if the file declares a variable with the name of the global object sanitizer.
+// noteBinding sets l.shadowed if the file declares a variable with the name of the global object sanitizer.
 func (l *inspection) noteBinding(b *ast.Binding) {
 	if name, ok := b.Target.(*ast.Identifier); ok && name.Name == "sanitizer" {
-		l.own = true
+		l.shadowed = true
 	}
 }
 
@@ -250,10 +250,10 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 				}
 			}
 		}
-	case object != nil && object.Name == "sanitizer" && !l.own && name != "apply" && name != "valid" && name != "names" &&
+	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" && name != "names" &&
 		!sanitize.Known(name):
 		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
-	case object != nil && object.Name == "sanitizer" && !l.own && (name == "apply" || name == "valid") &&
+	case object != nil && object.Name == "sanitizer" && !l.shadowed && (name == "apply" || name == "valid") &&
 		len(call.ArgumentList) > 1:
 		if spec, ok := call.ArgumentList[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
 			l.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
@@ -262,8 +262,8 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 }
 
 // report adds a problem at a position of the file.
-func (l *inspection) report(at file.Idx, err error) {
-	line, column := place(l.tree.File.Position(int(at) - l.tree.File.Base()))
+func (l *inspection) report(pos file.Idx, err error) {
+	line, column := place(l.tree.File.Position(int(pos) - l.tree.File.Base()))
 	l.problems = append(l.problems, &SourceError{l.name, line, column, err.Error()})
 }
 

@@ -116,28 +116,28 @@ func (p *SourceError) append(buf []byte) []byte {
 // problem converts an error to a SourceError. The position is that of the innermost call or, if it is not known, the
 // file name.
 func (rt *Runtime) problem(name string, err failed) *SourceError {
-	made := &SourceError{File: name, Message: err.message}
+	converted := &SourceError{File: name, Message: err.message}
 	switch err.kind {
 	case wire.TookTime:
-		made.Message = ErrTime.Error()
+		converted.Message = ErrTime.Error()
 	case wire.TookMemory:
-		made.Message = ErrMemory.Error()
+		converted.Message = ErrMemory.Error()
 	}
-	at, _, _ := strings.Cut(err.stack, "\n")
-	if begin := strings.LastIndexByte(at, '('); begin >= 0 {
-		at = strings.TrimSuffix(at[begin+1:], ")")
+	innermost, _, _ := strings.Cut(err.stack, "\n")
+	if begin := strings.LastIndexByte(innermost, '('); begin >= 0 {
+		innermost = strings.TrimSuffix(innermost[begin+1:], ")")
 	}
-	if parts := strings.Split(at, ":"); len(parts) == 3 {
+	if parts := strings.Split(innermost, ":"); len(parts) == 3 {
 		line, _ := strconv.Atoi(parts[1])
 		column, _ := strconv.Atoi(parts[2])
 		if line > 0 && column > 0 {
 			if line == 1 {
 				column = max(column-len(wrapperStart), 1)
 			}
-			made.File, made.Line, made.Column = parts[0], line, column
+			converted.File, converted.Line, converted.Column = parts[0], line, column
 		}
 	}
-	return made
+	return converted
 }
 
 // class is a class that a file exports.
@@ -231,18 +231,18 @@ type value struct {
 	text  string
 	n     int64
 	items []item
-	at    position
+	pos   position
 }
 
 type item struct {
 	named bool
 	key   string
-	at    position
+	pos   position
 	value value
 }
 
 func (v *value) append(buf []byte) []byte {
-	buf = v.at.append(append(buf, v.kind))
+	buf = v.pos.append(append(buf, v.kind))
 	switch v.kind {
 	case wire.String, wire.Class:
 		buf = wire.AppendText(buf, v.text)
@@ -252,7 +252,7 @@ func (v *value) append(buf []byte) []byte {
 		buf = wire.AppendUint(buf, uint64(len(v.items)))
 		for i := range v.items {
 			buf = wire.AppendBool(buf, v.items[i].named)
-			buf = v.items[i].at.append(wire.AppendText(buf, v.items[i].key))
+			buf = v.items[i].pos.append(wire.AppendText(buf, v.items[i].key))
 			buf = v.items[i].value.append(buf)
 		}
 	}
@@ -310,9 +310,9 @@ func handlerName(name string) string {
 	return base[:len(base)-len(filepath.Ext(base))]
 }
 
-func (t *tableBuilder) fail(at position, format string, args ...any) {
+func (t *tableBuilder) fail(pos position, format string, args ...any) {
 	if t.err == nil {
-		t.err = &SourceError{at.File, at.Line, at.Column, fmt.Sprintf(format, args...)}
+		t.err = &SourceError{pos.File, pos.Line, pos.Column, fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -321,101 +321,101 @@ const maxTable = 32
 
 // value converts a value in the routes table. written is the expression of the value in the file, or nil if it is not
 // known.
-func (t *tableBuilder) value(v goja.Value, written ast.Expression, at position, depth int) value {
-	made := value{kind: wire.Null, at: at}
+func (t *tableBuilder) value(v goja.Value, written ast.Expression, pos position, depth int) value {
+	converted := value{kind: wire.Null, pos: pos}
 	if depth > maxTable {
-		t.fail(at, "the routes nest deeper than %d", maxTable)
-		return made
+		t.fail(pos, "the routes nest deeper than %d", maxTable)
+		return converted
 	}
 	switch v := v.(type) {
 	case nil:
-		return made
+		return converted
 	case goja.String:
-		made.kind, made.text = wire.String, v.String()
-		return made
+		converted.kind, converted.text = wire.String, v.String()
+		return converted
 	case *goja.Object:
 		if v.ClassName() == "Array" {
-			return t.list(v, written, at, depth)
+			return t.list(v, written, pos, depth)
 		}
 		if _, class := t.names[v]; class || v.ClassName() == "Function" {
-			return t.class(v, at)
+			return t.class(v, pos)
 		}
-		made.kind = wire.List
+		converted.kind = wire.List
 		literal, _ := written.(*ast.ObjectLiteral)
 		for _, key := range v.Keys() {
-			inner, innerAt := t.file.member(literal, key, at)
-			made.items = append(made.items, item{true, key, innerAt, t.value(v.Get(key), inner, innerAt, depth+1)})
+			inner, innerAt := t.file.member(literal, key, pos)
+			converted.items = append(converted.items, item{true, key, innerAt, t.value(v.Get(key), inner, innerAt, depth+1)})
 		}
-		return made
+		return converted
 	}
 	switch n := v.Export().(type) {
 	case bool:
-		if made.kind = wire.False; n {
-			made.kind = wire.True
+		if converted.kind = wire.False; n {
+			converted.kind = wire.True
 		}
 	case int64:
-		made.kind, made.n = wire.Int, n
+		converted.kind, converted.n = wire.Int, n
 	case float64:
 		if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
-			t.fail(at, "%v is not an integer", n)
+			t.fail(pos, "%v is not an integer", n)
 		}
-		made.kind, made.n = wire.Int, int64(n)
+		converted.kind, converted.n = wire.Int, int64(n)
 	}
-	return made
+	return converted
 }
 
 // list converts a JavaScript array in the table: a route, or a list of routes and groups.
-func (t *tableBuilder) list(o *goja.Object, written ast.Expression, at position, depth int) value {
-	made := value{kind: wire.List, at: at}
+func (t *tableBuilder) list(o *goja.Object, written ast.Expression, pos position, depth int) value {
+	converted := value{kind: wire.List, pos: pos}
 	literal, _ := written.(*ast.ArrayLiteral)
 	length := o.Get("length").ToInteger()
 	for i := range length {
 		var inner ast.Expression
-		innerAt := at
+		innerAt := pos
 		if literal != nil && int64(len(literal.Value)) == length {
 			if inner = literal.Value[i]; inner != nil {
 				innerAt = t.file.place(inner)
 			}
 		}
-		given := o.Get(strconv.FormatInt(i, 10))
+		element := o.Get(strconv.FormatInt(i, 10))
 		var inside value
-		if i == 2 && made.items[0].value.kind == wire.String {
-			inside = t.class(given, innerAt)
+		if i == 2 && converted.items[0].value.kind == wire.String {
+			inside = t.class(element, innerAt)
 		} else {
-			inside = t.value(given, inner, innerAt, depth+1)
+			inside = t.value(element, inner, innerAt, depth+1)
 		}
-		made.items = append(made.items, item{value: inside})
+		converted.items = append(converted.items, item{value: inside})
 		if i > 100_000 {
-			t.fail(at, "too many routes")
+			t.fail(pos, "too many routes")
 			break
 		}
 	}
-	return made
+	return converted
 }
 
 // class converts the third element of a route: a class that a file exports, or the name of a class written in Go.
-func (t *tableBuilder) class(v goja.Value, at position) value {
-	made := value{kind: wire.Class, at: at}
+func (t *tableBuilder) class(v goja.Value, pos position) value {
+	converted := value{kind: wire.Class, pos: pos}
 	switch v := v.(type) {
 	case goja.String:
-		made.text = v.String()
+		converted.text = v.String()
 	case *goja.Object:
 		name, ok := t.names[v]
 		if !ok {
-			t.fail(at, "this handler class is not exported by a file that is required")
+			t.fail(pos, "this handler class is not exported by a file that is required")
 		}
-		made.text = name
+		converted.text = name
 	default:
-		t.fail(at, "the handler class is %s: is it exported by the file that is required?", v)
+		t.fail(pos, "the handler class is %s: is it exported by the file that is required?", v)
 	}
-	return made
+	return converted
 }
 
-// member returns the expression of the member key in an object literal, and its position. at is the position if the
+// member returns the expression of the member key in an object literal, and its position. pos is the position if the
 // member is not in the literal.
-func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (ast.Expression, position) {
+func (s *source) member(literal *ast.ObjectLiteral, key string, pos position) (ast.Expression, position) {
 	if literal == nil {
-		return nil, at
+		return nil, pos
 	}
 	for _, property := range literal.Value {
 		keyed, ok := property.(*ast.PropertyKeyed)
@@ -426,7 +426,7 @@ func (s *source) member(literal *ast.ObjectLiteral, key string, at position) (as
 			return keyed.Value, s.place(keyed.Key)
 		}
 	}
-	return nil, at
+	return nil, pos
 }
 
 // place returns the position of an expression, or a position without a line if e is nil.

@@ -42,9 +42,9 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	case wire.String:
 		return rt.vm.ToValue(r.Text())
 	case wire.JSON:
-		made, err := rt.parse(r.Text())
+		parsed, err := rt.parse(r.Text())
 		rt.check(err)
-		return made
+		return parsed
 	case wire.List:
 		if depth > wire.MaxNesting {
 			break
@@ -58,11 +58,11 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 		if depth > wire.MaxNesting {
 			break
 		}
-		made := rt.vm.NewObject()
+		object := rt.vm.NewObject()
 		for range r.Len() {
-			rt.put(made, r.Text(), rt.readValue(r, depth+1))
+			rt.put(object, r.Text(), rt.readValue(r, depth+1))
 		}
-		return made
+		return object
 	}
 	return goja.Null()
 }
@@ -82,11 +82,11 @@ func (rt *Runtime) value(value any) goja.Value {
 	case nil:
 		return goja.Null()
 	case map[string]any:
-		made := rt.vm.NewObject()
+		object := rt.vm.NewObject()
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			rt.put(made, name, rt.value(v[name]))
+			rt.put(object, name, rt.value(v[name]))
 		}
-		return made
+		return object
 	case []any:
 		items := make([]any, len(v))
 		for i := range v {
@@ -105,28 +105,28 @@ func (rt *Runtime) value(value any) goja.Value {
 
 // plain converts a JavaScript value to a JSON value.
 func (rt *Runtime) plain(v goja.Value) any {
-	if !is(v) {
+	if !isSet(v) {
 		return nil
 	}
 	o, ok := v.(*goja.Object)
 	if !ok {
 		return v.Export()
 	}
-	var made any
+	var result any
 	if text, err := rt.json(o); err != nil {
 		rt.check(err)
-	} else if err := json.Unmarshal(text, &made); err != nil {
+	} else if err := json.Unmarshal(text, &result); err != nil {
 		rt.fail(err.Error())
 	}
-	return made
+	return result
 }
 
-// is reports whether an argument is neither undefined nor null.
-func is(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
+// isSet reports whether an argument is neither undefined nor null.
+func isSet(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) }
 
 // text returns an argument as a string, or an empty string if the argument is missing.
 func text(v goja.Value) string {
-	if !is(v) {
+	if !isSet(v) {
 		return ""
 	}
 	return v.String()
@@ -134,7 +134,7 @@ func text(v goja.Value) string {
 
 // answer encodes the return value of a method for a Result frame.
 func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
-	if !is(result) {
+	if !isSet(result) {
 		return []byte{wire.Nothing}, nil
 	}
 	object, ok := result.(*goja.Object)
@@ -149,12 +149,12 @@ func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		made := wire.AppendUint([]byte{wire.Responded}, uint64(r.status)) //nolint:gosec // G115: a status
-		made = wire.AppendUint(made, uint64(len(r.header)))
+		encoded := wire.AppendUint([]byte{wire.Responded}, uint64(r.status)) //nolint:gosec // G115: a status
+		encoded = wire.AppendUint(encoded, uint64(len(r.header)))
 		for _, h := range r.header {
-			made = wire.AppendText(wire.AppendText(made, h[0]), h[1])
+			encoded = wire.AppendText(wire.AppendText(encoded, h[0]), h[1])
 		}
-		return append(made, body...), nil
+		return append(encoded, body...), nil
 	}
 	return rt.body(result)
 }
@@ -168,7 +168,7 @@ type response struct {
 
 // body encodes a JavaScript value as the body of an answer.
 func (rt *Runtime) body(v goja.Value) ([]byte, error) {
-	if !is(v) {
+	if !isSet(v) {
 		return []byte{wire.Nothing}, nil
 	}
 	switch v := v.(type) {
@@ -265,13 +265,13 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	case "Array":
 		return w.array(o, depth)
 	}
-	if made, ok := w.rt.toJSON(o); ok {
-		return w.write(made, depth+1)
+	if replacement, ok := w.rt.toJSON(o); ok {
+		return w.write(replacement, depth+1)
 	}
 	w.text = append(w.text, '{')
 	begun := false
 	for _, key := range o.Keys() {
-		at := len(w.text)
+		start := len(w.text)
 		if begun {
 			w.text = append(w.text, ',')
 		}
@@ -281,7 +281,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 			return err
 		}
 		if len(w.text) == value {
-			w.text = w.text[:at]
+			w.text = w.text[:start]
 			continue
 		}
 		begun = true
@@ -298,11 +298,11 @@ func (w *writer) array(o *goja.Object, depth int) error {
 		if i > 0 {
 			w.text = append(w.text, ',')
 		}
-		at := len(w.text)
+		start := len(w.text)
 		if err := w.write(o.Get(strconv.FormatInt(i, 10)), depth+1); err != nil {
 			return err
 		}
-		if len(w.text) == at {
+		if len(w.text) == start {
 			w.text = append(w.text, "null"...)
 		}
 	}
@@ -312,8 +312,8 @@ func (w *writer) array(o *goja.Object, depth int) error {
 
 // wrapped appends an object that wraps another value, such as a Date.
 func (w *writer) wrapped(o *goja.Object, depth int) error {
-	if made, ok := w.rt.toJSON(o); ok {
-		return w.write(made, depth+1)
+	if replacement, ok := w.rt.toJSON(o); ok {
+		return w.write(replacement, depth+1)
 	}
 	text, err := o.MarshalJSON()
 	w.text = append(w.text, text...)
@@ -322,19 +322,19 @@ func (w *writer) wrapped(o *goja.Object, depth int) error {
 
 // toJSON returns the result of the object's method toJSON, and reports whether there is such a method.
 func (rt *Runtime) toJSON(o *goja.Object) (goja.Value, bool) {
-	as, ok := o.Get("toJSON").(*goja.Object)
+	method, ok := o.Get("toJSON").(*goja.Object)
 	if !ok {
 		return nil, false
 	}
-	fn, ok := goja.AssertFunction(as)
+	fn, ok := goja.AssertFunction(method)
 	if !ok {
 		return nil, false
 	}
-	made, err := fn(o, rt.vm.ToValue(""))
+	result, err := fn(o, rt.vm.ToValue(""))
 	if err != nil {
 		rt.check(err)
 	}
-	return made, true
+	return result, true
 }
 
 // appendNumber appends a number like JSON.stringify: NaN and the infinities become null.
@@ -356,7 +356,7 @@ const hexDigits = "0123456789abcdef"
 // appendString appends a string as JSON. Unpaired surrogates become U+FFFD.
 func appendString(text []byte, s string) []byte {
 	text = append(text, '"')
-	at := 0
+	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
@@ -364,7 +364,7 @@ func appendString(text []byte, s string) []byte {
 				i++
 				continue
 			}
-			text = append(text, s[at:i]...)
+			text = append(text, s[start:i]...)
 			switch c {
 			case '"', '\\':
 				text = append(text, '\\', c)
@@ -378,15 +378,15 @@ func appendString(text []byte, s string) []byte {
 				text = append(text, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 			}
 			i++
-			at = i
+			start = i
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && size == 1 {
-			text = append(append(text, s[at:i]...), "\uFFFD"...)
-			at = i + size
+			text = append(append(text, s[start:i]...), "\uFFFD"...)
+			start = i + size
 		}
 		i += size
 	}
-	return append(append(text, s[at:]...), '"')
+	return append(append(text, s[start:]...), '"')
 }

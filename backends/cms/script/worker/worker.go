@@ -105,8 +105,8 @@ func (w *work) answer() int {
 		if err := w.conn.Send(append(w.conn.Begin(wire.Result), frame...)); err != nil {
 			return 0
 		}
-		if w.kept = frame; cap(frame) > 256<<10 {
-			w.kept = nil
+		if w.buffer = frame; cap(frame) > 256<<10 {
+			w.buffer = nil
 		}
 		if memory() > w.base+MaxMemory/4 {
 			debug.FreeOSMemory()
@@ -123,11 +123,11 @@ func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
 	defer w.end()
 	switch kind {
 	case wire.Load:
-		return rt.Load(w, r.Rest(), w.kept[:0])
+		return rt.Load(w, r.Rest(), w.buffer[:0])
 	case wire.Table:
-		return rt.Table(w, w.kept[:0])
+		return rt.Table(w, w.buffer[:0])
 	default:
-		return rt.Run(w, r.Rest(), w.kept[:0])
+		return rt.Run(w, r.Rest(), w.buffer[:0])
 	}
 }
 
@@ -146,18 +146,18 @@ func program(payload []byte) *js.Code {
 type work struct {
 	conn   *wire.Conn
 	code   *js.Code
-	kept   []byte      // buffer for results; operations use the buffer of conn
+	buffer []byte      // buffer for results; operations use the buffer of conn
 	base   uint64      // memory before the first call
-	asking atomic.Bool // whether it waits for the gateway
+	asking atomic.Bool // whether the worker waits for the gateway
 
-	timer   *time.Timer
-	mu      sync.Mutex  // guards the following members, which look reads
-	rt      *js.Runtime // nil between two calls
-	begun   time.Time
-	until   time.Time
-	over    time.Time // when it was interrupted because of its memory
-	thread  int       // the thread in which calls run
-	demoted bool      // whether the thread has lost its priority
+	timer       *time.Timer
+	mu          sync.Mutex  // guards the following members, which look reads
+	rt          *js.Runtime // nil between two calls
+	begun       time.Time
+	until       time.Time
+	interrupted time.Time // when the call was interrupted because of its memory
+	thread      int       // the thread in which calls run
+	demoted     bool      // whether the thread has lost its priority
 }
 
 // The times after which look first checks a call, and after which a computing call loses its priority.
@@ -171,7 +171,7 @@ const (
 func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rt, w.begun, w.over = rt, time.Now(), time.Time{}
+	w.rt, w.begun, w.interrupted = rt, time.Now(), time.Time{}
 	w.until = w.begun.Add(limit)
 	w.timer.Reset(min(firstLook, limit))
 }
@@ -199,11 +199,11 @@ func (w *work) look() {
 	}
 	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
 	switch {
-	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.over.IsZero() && time.Since(w.over) > 50*time.Millisecond):
+	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
 		os.Exit(MemoryExit)
 	case taken > MaxMemory:
-		if w.over.IsZero() {
-			w.over = time.Now()
+		if w.interrupted.IsZero() {
+			w.interrupted = time.Now()
 			w.rt.Interrupt(js.ErrMemory)
 		}
 	case left < -time.Second:

@@ -81,12 +81,12 @@ func (p *parser) unexpected(want string) error {
 	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, want)
 }
 
-// unclosed returns the error for a list or an object that begins at start and is not closed. what is the word for it in
-// the error.
-func (p *parser) unclosed(what string, start int) error {
+// unclosed returns the error for a list or an object that begins at start and is not closed. container is the word for
+// it in the error.
+func (p *parser) unclosed(container string, start int) error {
 	before := p.in[:start]
 	return p.fail(len(p.in), "Unexpected end-of-input: expected close marker for %s (start marker at [Source: (StringReader); line: %d, column: %d])",
-		what, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+		container, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
 }
 
 // value reads a value that is nested in depth lists and objects.

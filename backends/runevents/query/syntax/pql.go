@@ -79,7 +79,7 @@ func (p *pqlParser) fail(offset int, expected ...string) error {
 		line, column, shown, strings.Repeat(" ", caret), strings.Join(expected, "\n"))
 }
 
-func (p *pqlParser) expected(what ...string) error { return p.fail(p.peek().offset, what...) }
+func (p *pqlParser) expected(tokens ...string) error { return p.fail(p.peek().offset, tokens...) }
 
 func isNameStart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
@@ -212,12 +212,12 @@ func (p *pqlParser) words(words ...string) bool {
 	return true
 }
 
-func (p *pqlParser) name(what string) (string, error) {
+func (p *pqlParser) name(expected string) (string, error) {
 	if t := p.peek(); t.kind == tokenName {
 		p.pos++
 		return t.text, nil
 	}
-	return "", p.expected(what)
+	return "", p.expected(expected)
 }
 
 // from parses entity[fields]{ clause group by … paging … }.
@@ -456,7 +456,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 		if !p.words("in") {
 			return nil, p.expected(`"in"`)
 		}
-		return p.among(fields, depth)
+		return p.inCondition(fields, depth)
 	}
 	start := p.pos
 	name, err := p.name("a condition")
@@ -478,7 +478,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 	field := TextValue(name)
 	switch {
 	case p.words("in"):
-		return p.among(field, depth)
+		return p.inCondition(field, depth)
 	case p.words("is", "not", "null"):
 		return ListValue(TextValue("null?"), field, boolValue(false)), nil
 	case p.words("is", "null"):
@@ -557,8 +557,8 @@ func (p *pqlParser) list() (*Value, error) {
 	}
 }
 
-// among parses the rest of an "in" condition on fields: a list of values, or a query.
-func (p *pqlParser) among(fields *Value, depth int) (*Value, error) {
+// inCondition parses the rest of an "in" condition on fields: a list of values, or a query.
+func (p *pqlParser) inCondition(fields *Value, depth int) (*Value, error) {
 	if p.sign("[") {
 		values, err := p.list()
 		return ListValue(TextValue("in"), fields, ListValue(TextValue("array"), values)), err

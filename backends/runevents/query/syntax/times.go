@@ -90,9 +90,9 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 	if t.Year() != year || int(t.Month()) != month || t.Day() != day {
 		return 0, false // February 30
 	}
-	at := t.UnixMilli()
+	millis := t.UnixMilli()
 	if len(zone) < 3 {
-		return at, true
+		return millis, true
 	}
 	digits := strings.ReplaceAll(zone[1:], ":", "")
 	zh, zm := number(digits[:2], 0), number(digits[2:], 0)
@@ -103,7 +103,7 @@ func point(year, month, day int, hour, minute, second, fraction, zone string) (i
 	if zone[0] == '-' {
 		offset = -offset
 	}
-	return at - offset, true
+	return millis - offset, true
 }
 
 // AppendTime appends a time in Unix milliseconds in the format of all answers. Since formatting times takes a large
