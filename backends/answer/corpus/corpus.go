@@ -138,7 +138,7 @@ func (w *writer) put(p *prepared) (Outcome, error) {
 	return outcome, err
 }
 
-// putAt writes a document to its URL.
+// putAtURL writes a document to its URL.
 func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 	s, c := p.source, w.Conn
 	duplicate, err := queryID(c, "SELECT id FROM answer_documents WHERE sha256 = ?", p.digest)

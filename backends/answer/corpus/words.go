@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// wordsOf is the entry of a chunk in the full-text index.
+// indexEntry is the entry of a chunk in the full-text index.
 type indexEntry struct {
 	chunk, document, issuer int64
 	year                    int
