@@ -18,7 +18,7 @@ import (
 type Point struct {
 	kernel.Figure
 	Period kernel.Period
-	// Head is the name that the table gives the period: "2019", "Q3", "June 30".
+	// Head is the table's name for the period: "2019", "Q3", "June 30".
 	Head    string
 	Passage int // the index of the passage
 }
