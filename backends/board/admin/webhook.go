@@ -126,5 +126,5 @@ func host(address string) string {
 	return u.Host
 }
 
-// Sealed lists the board's columns that hold encrypted secrets.
+// Sealed describes the column that holds the encrypted secrets of webhooks.
 var Sealed = webhook.Sealed("board")
