@@ -194,7 +194,8 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 	return "", "", false, 0
 }
 
-// tag adds the tag at an offset and returns the offset after it. If there is no known tag it returns the same offset.
+// tag adds the tag that begins at an offset and returns the offset after the tag. If no known tag begins there it
+// returns the same offset.
 func (t *tree) tag(start int) int {
 	name, arg, closing, end := t.scanTag(start)
 	k, known := kinds[name]

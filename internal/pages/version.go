@@ -28,8 +28,8 @@ func (c *Call) Match() rest.Match {
 	return func(tag string) bool { return tag == version }
 }
 
-// Changed reports whether err refuses a change because the record no longer has the version that was edited. If so, it
-// returns a refusal worded for people, and otherwise err.
+// Changed reports whether err refuses a change because the record no longer has the version that was edited. If so,
+// refusal is worded for people; otherwise it is err.
 func Changed(err error) (refusal error, conflict bool) {
 	e, ok := apierror.From(err)
 	if !ok || e.Status != http.StatusPreconditionFailed {

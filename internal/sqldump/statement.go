@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// statements reads all statements.
+// statements reads the statements up to the end of the dump, and calls s.each for the rows of INSERT statements.
 func (s *scanner) statements() error {
 	s.tables = make(map[string][]string)
 	for {

@@ -40,7 +40,8 @@ type taken struct {
 
 func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
 
-// take waits until it is the caller's turn, or until ctx ends.
+// take waits until a write of that name may run, and returns its turn, which the caller ends. If ctx ends first it
+// returns the error of ctx.
 func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 	q := &waiter{name, make(chan *taken, 1)}
 	t.mu.Lock()
