@@ -156,7 +156,7 @@ func (*verified) close()                       {}
 type files struct {
 	r        *restorer
 	to       string
-	prefix   string // of their paths in the backup; the whole path if it is a file
+	prefix   string // begins the files' paths in the backup; the whole path if it is one file
 	folder   bool
 	files    []File
 	restored bool // the files are in place already

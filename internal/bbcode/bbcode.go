@@ -28,7 +28,7 @@ func Markdown(source string, o Options) string {
 type kind int
 
 const (
-	plain   kind = iota // its content is shown without it
+	plain   kind = iota // only the content is shown
 	bold                // a style of letters
 	italic              //
 	strike              //
@@ -40,7 +40,7 @@ const (
 	file                //
 	quote               //
 	spoiler             //
-	code                // the content is shown as it is, on lines of its own
+	code                // the content is shown literally, as a block
 	letters             // the same within a line
 	list                //
 	item                //
@@ -70,7 +70,7 @@ type node struct {
 	kind
 	tag      string // in lower case
 	arg      string // what follows the equals sign, or the attributes
-	text     string // of a text, and of tags whose content is no BBCode
+	text     string // of a text, or the content of a tag that is not parsed
 	opening  string // the tag as it was written
 	children []*node
 }
@@ -80,8 +80,8 @@ type tree struct {
 	source, lower string
 	open          []*node         // from the root to the innermost tag
 	missing       map[string]bool // closing tags that do not occur in the rest of the text
-	closed        map[string]int  // how often a tag was closed before its closing tag
-	tooDeep       map[string]int  // how many tags were left out since they were too deep
+	closed        map[string]int  // how many tags were ended before their closing tags, by name
+	tooDeep       map[string]int  // how many tags were left out because they nest too deep, by name
 }
 
 func parse(source string) *node {

@@ -19,7 +19,7 @@ type run struct {
 	text  string // Markdown
 	style style
 	link  string // the address, or empty
-	loose bool   // it is a text, whose white space can be outside of marks
+	loose bool   // its white space can be moved out of marks
 }
 
 // style is a set of styles of letters.

@@ -25,7 +25,7 @@ func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) e
 			return err
 		}
 		written += n
-		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // it could be set, so it can be moved
+		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // SetWriteDeadline has worked before
 	}
 	return control.SetWriteDeadline(time.Time{})
 }

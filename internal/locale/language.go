@@ -26,7 +26,7 @@ type Language struct {
 	messages map[string]string
 	formats  *Formats
 	exact    map[string]string // the messages without placeholders, by their normal form
-	patterns []pattern         // the others
+	patterns []pattern         // the messages with placeholders
 }
 
 // pattern is a message with placeholders.

@@ -153,7 +153,7 @@ func (b *Brand) Sheet() []byte {
 // File is a file of a brand.
 type File struct {
 	Type string // Content-Type
-	Text []byte // nil if there is no such file
+	Text []byte // nil if the brand does not have the file
 }
 
 // FilePolicy is the Content-Security-Policy of a brand's files. It keeps scripts in a picture from running.

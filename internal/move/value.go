@@ -159,7 +159,7 @@ func appendValue(b []byte, v any) []byte {
 	case time.Time:
 		return binary.BigEndian.AppendUint64(append(b, 'm'), uint64(v.UnixMicro()))
 	}
-	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value returns no other type
+	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value returns no value of another type
 }
 
 // sum is a digest of rows that does not depend on their order: the sum of their SHA-256 hashes as numbers, modulo

@@ -63,7 +63,7 @@ func (p *Provider) countKeys(ctx context.Context, address string) (int, error) {
 	if response.StatusCode != http.StatusOK {
 		return 0, errors.New("it answered " + response.Status)
 	}
-	text, err := io.ReadAll(response.Body) // which is bounded
+	text, err := io.ReadAll(response.Body) // the transport limits its size
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ var builtIn embed.FS
 type Look struct {
 	name  string
 	pages map[string]*template.Template // by file name, each within the layout; they are only cloned
-	bare  *template.Template            // only cloned, too
+	bare  *template.Template            // only cloned, as above
 	files *webassets.Files
 
 	languages *locale.Languages // nil: English only

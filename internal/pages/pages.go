@@ -174,7 +174,7 @@ type Site[C any] struct {
 type site struct {
 	look                            *Look
 	called, part                    string
-	baseURL, host, mount            string // host is that of baseURL
+	baseURL, host, mount            string // host is the host of baseURL
 	sessionCookie, tokenField, back string
 	sameSite                        http.SameSite
 	secure                          *bool

@@ -46,7 +46,7 @@ type confirmPage struct {
 	Here     string
 	Question string
 	Names    []string
-	Rows     []string // as they were ticked
+	Rows     []string // the values of the ticked rows
 	Ask      []input
 	Button   button
 }
@@ -104,7 +104,7 @@ func (l *List[C, R]) act(c C) error {
 	if len(refused) == 0 {
 		return p.Redirect(here, l.sentence(a, rows, done))
 	}
-	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // what was entered may be at fault
+	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // the entered values may be at fault
 		return a.confirm(c, refused[0].err, l.Head, here, rows, values)
 	}
 	refusal := &apierror.Error{Status: http.StatusConflict, Code: "conflict"}

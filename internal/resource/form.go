@@ -155,7 +155,7 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	}
 	for i := range d.Fields {
 		if v := &d.Fields[i]; typed && (v.Kind == "text" || v.Kind == "area" || v.Kind == "number") && v.Type != "password" {
-			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including what could not be read
+			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including values that could not be read
 		}
 	}
 	if f.Facts != nil {

@@ -204,7 +204,7 @@ func (c *Column) reseal(
 			continue
 		}
 		plain, err := sealer.Open(ctx, t.sealed, []byte(t.placed))
-		if errors.Is(err, keyring.ErrOpen) { // one bad text must not keep the others under the old key
+		if errors.Is(err, keyring.ErrOpen) { // a damaged text must not keep other texts under the old key
 			logger.Error("sealed text cannot be opened, it stays as it is; check the keyring",
 				zap.String("table", c.Table), zap.String("id", fmt.Sprint(t.id)))
 			result.Unreadable++

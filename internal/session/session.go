@@ -39,7 +39,7 @@ type Session[U any] struct {
 	User        U
 	CreatedAt   time.Time
 	SeenAt      time.Time
-	ConfirmedAt time.Time // when the password was last given
+	ConfirmedAt time.Time // when the password was last entered
 }
 
 // Begin signs a user in and returns the secret for the browser. Every sign-in has a new secret, so that nobody can set

@@ -38,8 +38,8 @@ type Dump struct {
 	reader  *bufio.Reader
 	row     Row
 	created map[string][]string // the columns of tables, from CREATE TABLE
-	copy    bool                // pg_dump has written it
-	line    []byte              // the line that is read, of such a dump
+	copy    bool                // the dump is by pg_dump
+	line    []byte              // the current line of such a dump
 }
 
 // source is the file from which a dump is read.
@@ -58,7 +58,7 @@ type columns struct {
 // Row is a row of a table. It is valid until the next row is read.
 type Row struct {
 	Table string
-	Line  int // where it begins; 0 if it was read by At
+	Line  int // line at which the row begins; 0 if At has read the row
 	Place Place
 
 	columns *columns

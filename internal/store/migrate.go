@@ -63,7 +63,7 @@ type schema struct {
 	release  string   // see SetRelease
 	files    []string // in the order of their numbers
 	foreign  []string // files for the other engine
-	additive []int64  // the versions that older programs can go on with
+	additive []int64  // the versions of additive migrations
 	until    int64    // the last version to apply; 0 means all
 	print    [sha256.Size]byte
 }

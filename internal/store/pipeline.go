@@ -17,7 +17,7 @@ type pipeline struct {
 	before  pgx.Batch
 	later   pgx.Batch // statements deferred to the end of a Write
 	opening int       // number of statements that begin the transaction
-	begun   int       // how many of them the server has run
+	begun   int       // number of these statements that the server has run
 	failed  error     // why the transaction has not begun
 	ended   bool
 }

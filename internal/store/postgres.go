@@ -44,7 +44,7 @@ const (
 	// migrateLockID identifies the advisory lock of all migrations in a database. Its bytes spell "tollgate".
 	migrateLockID int64 = 0x746f6c6c67617465
 
-	sharedAttempts = 2 // after so many attempts a write runs without other writes of this process
+	sharedAttempts = 2 // number of attempts after which a write runs alone in this process
 	retryPause     = 5 * time.Millisecond
 	retryPauseMax  = 200 * time.Millisecond
 	// writePatience is how long a write is repeated after serialization failures if its context has no deadline.

@@ -108,13 +108,13 @@ type sqlite struct {
 	logger  *zap.Logger
 	pools   atomic.Pointer[sqlitePools] // nil while not open
 	retired []*sqlitePools              // pools of files that are gone; used by the keeper only
-	before  bool                        // the database has been open; used by the keeper only
+	before  bool                        // the database was open before; used by the keeper only
 	log     os.FileInfo                 // the write-ahead log at the last check; used by the keeper only
 }
 
 // sqlitePools holds the connections to the file.
 type sqlitePools struct {
-	file    os.FileInfo // the file they are connected to
+	file    os.FileInfo // the file to which they are connected
 	reading *sql.DB
 	brief   *sql.DB // for ReadBriefly
 	writer  *writer

@@ -19,7 +19,7 @@ const (
 // long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
-	free    int            // how many more may run
+	free    int            // number of further writes that may run
 	running map[any]*taken // by name
 	waiting list.List      // of *waiter, oldest first
 }

@@ -56,9 +56,9 @@ type writer struct {
 // change is one call of writer.write.
 type change struct {
 	fn        writeFunc
-	callerCtx context.Context // the context of a caller that makes the group itself; nil if another goroutine does
+	callerCtx context.Context // context of a caller that makes the group; nil if another goroutine makes it
 	stage     atomic.Int32
-	last      ending     // statements it leaves for the end of the commit
+	last      ending     // statements for the end of the commit
 	turn      chan turn  // to the caller; buffers one, so that the writer never blocks on it
 	result    chan error // from the caller, when its turn is over; buffers one
 }
@@ -249,7 +249,7 @@ func (w *writer) makeGroup(c *change) {
 	}
 	if err := w.begin(left); err != nil {
 		if !errors.Is(err, errLeft) {
-			w.refuseAll(err) // everybody in the queue has waited for this lock too
+			w.refuseAll(err) // all callers in the queue have waited for this lock too
 		} else {
 			err = c.callerCtx.Err()
 		}

@@ -138,7 +138,7 @@ func postgresDSN(s *server, database string) string {
 // startPostgres makes a cluster and runs a server on it. A durable server has the default settings; the settings of
 // other servers sacrifice durability for speed.
 func startPostgres(durable bool) (_ *server, err error) {
-	const folder = "/usr/lib/postgresql/*/bin" // the path on Debian
+	const folder = "/usr/lib/postgresql/*/bin" // where Debian installs it
 	initdb, ok := lookUp("initdb", folder)
 	postgres, ok2 := lookUp("postgres", folder)
 	if !ok || !ok2 {

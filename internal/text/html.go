@@ -67,7 +67,7 @@ func StripTags(s string) string {
 		switch s[i] {
 		case '<':
 			open = append(open, len(out))
-		case '>': // closes the last < that begins a tag; those above it never will
+		case '>': // closes the last < that begins a tag; later ones begin none
 			for len(open) > 0 && !begins(open[len(open)-1]) {
 				open = open[:len(open)-1]
 			}

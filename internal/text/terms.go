@@ -23,7 +23,7 @@ type Term struct {
 // words. Each letter of these scripts is therefore a term, and a word is found by its consecutive letters.
 func Terms(s string) (list []Term) {
 	s = norm.NFC.String(s)     // makes one letter of a Hangul syllable that is given in parts
-	start, behind := -1, false // of the run, and whether the previous term ends at it
+	start, behind := -1, false // start of the run, and whether the previous term ends there
 	end := func(index int) {
 		if start >= 0 {
 			list = append(list, Term{fold(s[start:index]), behind})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // for machines that have none
+	_ "time/tzdata" // for machines without time zone files
 )
 
 //go:embed zones.txt

@@ -219,7 +219,7 @@ func (k *Key) Decrypt(ctx context.Context, ciphertext string, associated []byte)
 	}
 	plaintext, err := base64.StdEncoding.DecodeString(*data.Plaintext)
 	if err != nil {
-		return nil, k.failed("decrypting with", errShape) // the cause may quote a part of it
+		return nil, k.failed("decrypting with", errShape) // the cause may quote a part of the plaintext
 	}
 	return plaintext, nil
 }

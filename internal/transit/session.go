@@ -10,7 +10,7 @@ import (
 // session is a token with its lease. It is immutable.
 type session struct {
 	token     string
-	half, end time.Time // half and end of the lease; zero if it has none
+	half, end time.Time // half and end of the lease; zero without a lease
 	renewable bool
 }
 
@@ -40,7 +40,7 @@ func (c *Client) session(ctx context.Context, spent *session) (*session, error) 
 		if !valid {
 			s = nil
 		}
-		go c.login(context.WithoutCancel(ctx), l, s) // others wait for it too
+		go c.login(context.WithoutCancel(ctx), l, s) // other callers wait for the login too
 	}
 	c.mu.Unlock()
 	if valid {

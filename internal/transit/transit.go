@@ -89,7 +89,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	present *session
-	current *login // the current login; nil if there is none
+	current *login // the login under way, or nil
 }
 
 // New makes a client. It does not contact the server.

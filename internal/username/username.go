@@ -59,7 +59,7 @@ func invisible(r rune) bool {
 
 // manyMarks reports whether a name has a mark without a letter, an enclosing mark, or too many marks on a letter.
 func manyMarks(name string) bool {
-	marks := maxMarks // at the beginning no mark is allowed
+	marks := maxMarks // so that no mark is allowed at the beginning
 	for _, r := range name {
 		if !unicode.IsMark(r) {
 			if marks = 0; r == ' ' {

@@ -91,10 +91,10 @@ type Webhook struct {
 	URL            string
 	Topics         []string
 	Enabled        bool
-	DisabledReason string // empty if it was disabled by hand
+	DisabledReason string // empty if an administrator has disabled the webhook
 	CreatedBy      string
 	CreatedAt      int64 // Unix microseconds, like all times here
-	Pending        int64 // number of deliveries that wait
+	Pending        int64 // number of pending deliveries
 }
 
 // List returns all webhooks, oldest first.

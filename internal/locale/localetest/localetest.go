@@ -28,10 +28,10 @@ import (
 
 // Texts are the texts that a program shows.
 type Texts struct {
-	texts        map[string]string // where each is used
-	untranslated []string          // what is shown in English only
-	plurals      map[string]bool   // those with a number, by the form of other
-	messages     map[string]string // samples of messages, and where each is made
+	texts        map[string]string // the place of use by text
+	untranslated []string          // reports of texts that are in English only
+	plurals      map[string]bool   // the texts with a number, by the form "other"
+	messages     map[string]string // the place of use by sample of a message
 }
 
 // New returns an empty set of texts.

@@ -171,7 +171,7 @@ var attacks = []struct {
 		a.Suspend(member)
 		a.refused(a.person(""))
 		a.Restore(member)
-		a.adopted(a.person("-2"), member) // so that the refused one is not linked
+		a.adopted(a.person("-2"), member) // so that the refused person is not linked
 	}},
 	{"an account that is suspended later", func(a *attack) {
 		first := a.enters(a.person(""))

@@ -268,7 +268,7 @@ func (s *Server) route(method, path, token string, body map[string]any) (any, er
 		s.requests["create"]++
 		kind, _ := body["type"].(string)
 		if k != nil {
-			return nil, nil // an existing key is left as it is
+			return nil, nil // an existing key stays unchanged
 		}
 		created, err := newKey(kind)
 		if err != nil {
