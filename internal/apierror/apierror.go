@@ -61,11 +61,11 @@ func New(status int, code, format string, args ...any) *Error {
 
 // Unavailable returns a 503 error: the named part, such as the database, is down and expected to come back. cause is
 // only logged.
-func Unavailable(what string, cause error) *Error {
+func Unavailable(part string, cause error) *Error {
 	return &Error{
 		Status:     http.StatusServiceUnavailable,
 		Code:       "overloaded",
-		Message:    what + " is not available right now, try again shortly",
+		Message:    part + " is not available right now, try again shortly",
 		RetryAfter: time.Second,
 		Cause:      cause,
 	}

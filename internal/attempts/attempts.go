@@ -61,11 +61,11 @@ func (n Count) Ask(q *store.Questions, now time.Time, wait *time.Duration) {
 }
 
 func (n Count) try(now time.Time) (query string, args []any) {
-	at := now.UnixMicro()
+	micros := now.UnixMicro()
 	return "INSERT INTO " + n.Table + " AS a (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET" +
 		" tries = CASE WHEN a.ends_at <= ? THEN 1 ELSE a.tries + 1 END," +
 		" ends_at = CASE WHEN a.ends_at <= ? OR a.tries < ? THEN excluded.ends_at ELSE a.ends_at END" +
-		" RETURNING tries, ends_at", []any{n.key, now.Add(n.Within).UnixMicro(), at, at, n.Max}
+		" RETURNING tries, ends_at", []any{n.key, now.Add(n.Within).UnixMicro(), micros, micros, n.Max}
 }
 
 func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {

@@ -175,7 +175,7 @@ func (w *writer) estimate(ctx context.Context, s State) error {
 			if err != nil {
 				return err
 			}
-			bytes += 2 * info.Size() // it is read again for its digest
+			bytes += 2 * info.Size() // a file is read again for its digest
 			continue
 		}
 		size, err := sizeOfPostgres(ctx, d.DB)

@@ -201,9 +201,9 @@ func write(tb testing.TB, from place, to string) *Manifest {
 	return m
 }
 
-// TestUnderLoad checks that a backup contains everything that was acknowledged before it began, files included, and
-// that what is restored from it can be used.
-func TestUnderLoad(t *testing.T) {
+// TestBackupUnderLoad checks that a backup contains everything that was acknowledged before it began, files included,
+// and that what is restored from it can be used.
+func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
 		from := newPlace(t, engine)
@@ -319,8 +319,8 @@ func ownersOnly(t *testing.T, folder string) {
 	}
 }
 
-// TestDamaged checks that a changed byte in any file is noticed before anything is restored.
-func TestDamaged(t *testing.T) {
+// TestRestoreNoticesDamage checks that a changed byte in any file is noticed before anything is restored.
+func TestRestoreNoticesDamage(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
 		from := newPlace(t, engine)
@@ -378,8 +378,8 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// TestRefused checks that restore overwrites nothing and does not restore to where the result could not be used.
-func TestRefused(t *testing.T) {
+// TestRestoreRefuses checks that restore overwrites nothing and does not restore to where the result could not be used.
+func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
 		from := newPlace(t, engine)

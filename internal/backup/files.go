@@ -22,7 +22,7 @@ func compare(a, b string) int { return strings.Compare(a, b) }
 type writer struct {
 	root    string
 	files   map[string]File      // by path
-	seen    map[string]time.Time // modification times of the copied files of folders, by path
+	copied  map[string]time.Time // modification times of the copied files of folders, by path
 	options Options
 
 	done, total int64
@@ -90,19 +90,19 @@ func (w *writer) file(ctx context.Context, from, path string) error {
 // folder copies the files in a folder, except those that were copied before and have not changed since. A missing
 // folder counts as empty.
 func (w *writer) folder(ctx context.Context, from, to string) error {
-	if w.seen == nil {
-		w.seen = make(map[string]time.Time)
+	if w.copied == nil {
+		w.copied = make(map[string]time.Time)
 	}
 	return walk(ctx, from, func(name string, info fs.FileInfo) error {
 		path := to + "/" + filepath.ToSlash(name)
-		if previous, there := w.seen[path]; there && previous.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
+		if previous, ok := w.copied[path]; ok && previous.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
 			return nil
 		}
 		err := w.file(ctx, filepath.Join(from, name), path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // deleted since
 		}
-		w.seen[path] = info.ModTime()
+		w.copied[path] = info.ModTime()
 		return err
 	})
 }

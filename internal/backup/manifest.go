@@ -178,13 +178,13 @@ func readManifest(root *os.Root) (*Manifest, error) {
 
 // sound returns an error for a name that is not safe in paths and statements, or a needed file that is not listed.
 func (m *Manifest) sound() error {
-	there := make(map[string]bool)
+	listed := make(map[string]bool)
 	for _, f := range m.Files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || there[f.Path] ||
+		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || listed[f.Path] ||
 			f.Size < 0 || !hexDigest.MatchString(f.SHA256) {
 			return fmt.Errorf("%s: the file %q is not sound", manifestFile, f.Path)
 		}
-		there[f.Path] = true
+		listed[f.Path] = true
 	}
 	needed := make(map[string]bool)
 	if m.KeyFile {
@@ -220,7 +220,7 @@ func (m *Manifest) sound() error {
 		}
 	}
 	for file := range needed {
-		if !there[file] {
+		if !listed[file] {
 			return fmt.Errorf("%s: the file %q is missing", manifestFile, file)
 		}
 	}

@@ -85,13 +85,13 @@ func (r *restorer) targets() (all []target, err error) {
 		all = append(all, r.newFiles(r.state.KeyFile, keyFile, false))
 	}
 	for _, service := range r.manifest.Folders {
-		folder, there := r.state.Folders[service]
+		folder, ok := r.state.Folders[service]
 		files := r.newFiles(folder, filesOf(service), true)
-		if !there && len(files.files) > 0 {
+		if !ok && len(files.files) > 0 {
 			return nil, fmt.Errorf("the backup has files of the service %s, and the configuration no folder for them",
 				service)
 		}
-		if there {
+		if ok {
 			all = append(all, files)
 		}
 	}
@@ -154,12 +154,12 @@ func (*verified) close()                       {}
 
 // files restores one file, or a folder of files, to the path to.
 type files struct {
-	r      *restorer
-	to     string
-	prefix string // of their paths in the backup; the whole path if it is a file
-	folder bool
-	files  []File
-	there  bool // the files are in place already
+	r        *restorer
+	to       string
+	prefix   string // begins the files' paths in the backup; the whole path if it is one file
+	folder   bool
+	files    []File
+	restored bool // the files are in place already
 }
 
 // byPlace returns the files by their destinations.
@@ -188,12 +188,12 @@ func (f *files) path(place string, file File) string {
 
 // look returns an error if the destination has any content other than exactly these files.
 func (f *files) look(ctx context.Context) error {
-	found, wanted := 0, f.byPlace()
+	found, expected := 0, f.byPlace()
 	err := walk(ctx, f.to, func(name string, info fs.FileInfo) error {
 		found++
 		place := filepath.Join(f.to, name)
-		want, ok := wanted[place]
-		if !ok || want.Size != info.Size() {
+		listed, ok := expected[place]
+		if !ok || listed.Size != info.Size() {
 			return f.taken()
 		}
 		file, err := os.Open(place)
@@ -202,7 +202,7 @@ func (f *files) look(ctx context.Context) error {
 		}
 		defer func() { _ = file.Close() }()
 		sum, _, err := digest(ctx, file, func(int64) {})
-		if err == nil && sum != want.SHA256 {
+		if err == nil && sum != listed.SHA256 {
 			err = f.taken()
 		}
 		return err
@@ -210,7 +210,7 @@ func (f *files) look(ctx context.Context) error {
 	if err == nil && found > 0 && found < len(f.files) {
 		err = f.taken()
 	}
-	f.there = found > 0
+	f.restored = found > 0
 	return err
 }
 
@@ -220,20 +220,20 @@ func (f *files) taken() error {
 
 // prepare copies the files to a path beside the destination.
 func (f *files) prepare(ctx context.Context, r *restorer) error {
-	if f.there {
+	if f.restored {
 		return nil
 	}
-	beside := f.to + store.RestoringEnding
-	if err := os.RemoveAll(beside); err != nil { // left by a run that was interrupted
+	copied := f.to + store.RestoringEnding
+	if err := os.RemoveAll(copied); err != nil { // left by a run that was interrupted
 		return err
 	}
 	if f.folder {
-		if err := os.MkdirAll(beside, 0o700); err != nil {
+		if err := os.MkdirAll(copied, 0o700); err != nil {
 			return err
 		}
 	}
 	for _, file := range f.files {
-		if err := f.copy(ctx, r, file, f.path(beside, file)); err != nil {
+		if err := f.copy(ctx, r, file, f.path(copied, file)); err != nil {
 			return fmt.Errorf("restoring %s: %w", file.Path, err)
 		}
 	}
@@ -257,7 +257,7 @@ func (f *files) copy(ctx context.Context, r *restorer, file File, to string) err
 
 // finish renames the copy to the destination.
 func (f *files) finish(context.Context) error {
-	if f.there {
+	if f.restored {
 		return nil
 	}
 	if f.folder { // an existing folder is empty
@@ -290,7 +290,7 @@ func (t *sqliteTarget) look(ctx context.Context) error {
 		return err
 	}
 	for _, ending := range []string{"-wal", "-shm", "-journal"} {
-		if _, err := os.Lstat(t.to + ending); err == nil && !t.there {
+		if _, err := os.Lstat(t.to + ending); err == nil && !t.restored {
 			return fmt.Errorf("%s%s is of another database and would damage this one: move it away", t.to, ending)
 		}
 	}

@@ -28,7 +28,7 @@ func Markdown(source string, o Options) string {
 type kind int
 
 const (
-	plain   kind = iota // its content is shown without it
+	plain   kind = iota // only the content is shown
 	bold                // a style of letters
 	italic              //
 	strike              //
@@ -40,7 +40,7 @@ const (
 	file                //
 	quote               //
 	spoiler             //
-	code                // the content is shown as it is, on lines of its own
+	code                // the content is shown literally, as a block
 	letters             // the same within a line
 	list                //
 	item                //
@@ -70,7 +70,7 @@ type node struct {
 	kind
 	tag      string // in lower case
 	arg      string // what follows the equals sign, or the attributes
-	text     string // of a text, and of tags whose content is no BBCode
+	text     string // of a text, or the content of a tag that is not parsed
 	opening  string // the tag as it was written
 	children []*node
 }
@@ -80,29 +80,29 @@ type tree struct {
 	source, lower string
 	open          []*node         // from the root to the innermost tag
 	missing       map[string]bool // closing tags that do not occur in the rest of the text
-	closed        map[string]int  // how often a tag was closed before its closing tag
-	over          map[string]int  // how many tags were left out since they were too deep
+	closed        map[string]int  // how many tags were ended before their closing tags, by name
+	tooDeep       map[string]int  // how many tags were left out because they nest too deep, by name
 }
 
 func parse(source string) *node {
 	t := &tree{
 		source: source, lower: lower(source), open: []*node{{kind: plain}}, missing: make(map[string]bool),
-		closed: make(map[string]int), over: make(map[string]int),
+		closed: make(map[string]int), tooDeep: make(map[string]int),
 	}
-	for at := 0; at < len(source); {
-		bracket := strings.IndexByte(source[at:], '[')
+	for offset := 0; offset < len(source); {
+		bracket := strings.IndexByte(source[offset:], '[')
 		if bracket < 0 {
-			t.text(source[at:])
+			t.text(source[offset:])
 			break
 		}
-		t.text(source[at : at+bracket])
-		at += bracket
-		end := t.tag(at)
-		if end == at {
+		t.text(source[offset : offset+bracket])
+		offset += bracket
+		end := t.tag(offset)
+		if end == offset {
 			end++
 			t.text("[")
 		}
-		at = end
+		offset = end
 	}
 	for len(t.open) > 1 {
 		t.abandon()
@@ -151,8 +151,8 @@ func isTag(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' ||
 
 // scanTag reads the tag whose opening bracket is at an offset. end is the offset after the tag, or 0 if there is no
 // tag.
-func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
-	i := at + 1
+func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
+	i := start + 1
 	if i < len(t.lower) && t.lower[i] == '/' {
 		closing = true
 		i++
@@ -194,17 +194,18 @@ func (t *tree) scanTag(at int) (name, arg string, closing bool, end int) {
 	return "", "", false, 0
 }
 
-// tag adds the tag at an offset and returns the offset after it. If there is no known tag it returns the same offset.
-func (t *tree) tag(at int) int {
-	name, arg, closing, end := t.scanTag(at)
+// tag adds the tag that begins at an offset and returns the offset after the tag. If no known tag begins there it
+// returns the same offset.
+func (t *tree) tag(start int) int {
+	name, arg, closing, end := t.scanTag(start)
 	k, known := kinds[name]
 	if end == 0 || !known {
-		return at
+		return start
 	}
 	if closing {
-		return t.close(name, at, end)
+		return t.close(name, start, end)
 	}
-	n := &node{kind: k, tag: name, arg: arg, opening: t.source[at:end]}
+	n := &node{kind: k, tag: name, arg: arg, opening: t.source[start:end]}
 	switch {
 	case k == rule:
 		t.add(n)
@@ -216,19 +217,19 @@ func (t *tree) tag(at int) int {
 	}
 	if raw(n) {
 		if t.missing[name] {
-			return at
+			return start
 		}
 		closing := strings.Index(t.lower[end:], "[/"+name+"]")
 		if closing < 0 {
 			t.missing[name] = true
-			return at
+			return start
 		}
 		n.text = t.source[end : end+closing]
 		t.add(n)
 		return end + closing + len("[/]") + len(name)
 	}
 	if len(t.open) > maxDepth {
-		t.over[name]++
+		t.tooDeep[name]++
 		return end
 	}
 	t.add(n)
@@ -266,11 +267,11 @@ func (t *tree) endAt(i int) {
 	t.open = t.open[:i]
 }
 
-// close handles a closing tag with the offsets at and end: it ends the innermost open tag of that name. It returns end,
-// or the same offset if no tag is open to which the closing tag could belong.
-func (t *tree) close(name string, at, end int) int {
-	if t.over[name] > 0 {
-		t.over[name]--
+// close handles a closing tag with the offsets start and end: it ends the innermost open tag of that name. It returns
+// end, or the same offset if no tag is open to which the closing tag could belong.
+func (t *tree) close(name string, start, end int) int {
+	if t.tooDeep[name] > 0 {
+		t.tooDeep[name]--
 		return end
 	}
 	for i := len(t.open) - 1; i > 0; i-- {
@@ -286,5 +287,5 @@ func (t *tree) close(name string, at, end int) int {
 	if name == "*" || name == "li" {
 		return end
 	}
-	return at
+	return start
 }

@@ -69,8 +69,9 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestShown checks that the text of a post without BBCode looks the same as Markdown: nothing in it becomes markup.
-func TestShown(t *testing.T) {
+// TestPlainTextStaysPlain checks that the text of a post without BBCode looks the same as Markdown: nothing in it
+// becomes markup.
+func TestPlainTextStaysPlain(t *testing.T) {
 	t.Parallel()
 	render := text.NewMarkdown(text.Options{})
 	for _, line := range []string{
@@ -85,9 +86,9 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestBounds checks that the time for texts that are made to take long is bounded: each would take minutes if it grew
-// with the square of the length.
-func TestBounds(t *testing.T) {
+// TestTimeIsBounded checks that the time for texts that are made to take long is bounded: each would take minutes if it
+// grew with the square of the length.
+func TestTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
 	for _, unit := range []string{"[b]", "[quote]", "[list][*]", "[code]", "[url=x]", "[/b]", "[", "[quote=\"", "[*]", "[i][b]", "*", "\n", "[img]", "[b]x[/b]"} {

@@ -47,9 +47,9 @@ func styled(runs []run) string {
 		}
 		return ""
 	}
-	end := func(want style) {
+	end := func(remaining style) {
 		for i := range open {
-			if open[i]&want == 0 {
+			if open[i]&remaining == 0 {
 				for j := len(open) - 1; j >= i; j-- {
 					out.WriteString(markOf(open[j]))
 				}
@@ -71,12 +71,12 @@ func styled(runs []run) string {
 		end(r.style)
 		out.WriteString(pending + r.text[:begin])
 		pending = r.text[begin+len(core):]
-		have := style(0)
+		active := style(0)
 		for _, s := range open {
-			have |= s
+			active |= s
 		}
 		for _, m := range marks {
-			if r.style&m.style != 0 && have&m.style == 0 {
+			if r.style&m.style != 0 && active&m.style == 0 {
 				out.WriteString(m.mark)
 				open = append(open, m.style)
 			}
@@ -116,16 +116,16 @@ func escape(text string) string {
 		return text
 	}
 	var out strings.Builder
-	at := 0
+	offset := 0
 	for _, found := range bareURL.FindAllStringIndex(text, -1) {
 		if before, _ := utf8.DecodeLastRuneInString(text[:found[0]]); found[0] > 0 && isLetter(before) {
 			continue
 		}
-		escapeInto(&out, text, at, found[0])
+		escapeInto(&out, text, offset, found[0])
 		out.WriteString(text[found[0]:found[1]])
-		at = found[1]
+		offset = found[1]
 	}
-	escapeInto(&out, text, at, len(text))
+	escapeInto(&out, text, offset, len(text))
 	return out.String()
 }
 

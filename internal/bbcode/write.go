@@ -19,7 +19,7 @@ type run struct {
 	text  string // Markdown
 	style style
 	link  string // the address, or empty
-	loose bool   // it is a text, whose white space can be outside of marks
+	loose bool   // its white space can be moved out of marks
 }
 
 // style is a set of styles of letters.
@@ -232,14 +232,14 @@ func (w *writer) letters(text string, l look) {
 }
 
 // longest returns the length of the longest sequence of the byte b in a text.
-func longest(text string, b byte) (most int) {
+func longest(text string, b byte) (length int) {
 	for n, i := 0, 0; i < len(text); i++ {
 		if n++; text[i] != b {
 			n = 0
 		}
-		most = max(most, n)
+		length = max(length, n)
 	}
-	return most
+	return length
 }
 
 // language matches the name of a programming language.
@@ -272,11 +272,11 @@ func (w *writer) quoted(name string, children []*node) {
 	}
 }
 
-// prefixed puts the prefix first before the first line and the prefix others before each other line.
-func prefixed(text, first, others string) string {
+// prefixed puts the prefix first before the first line and the prefix rest before each other line.
+func prefixed(text, first, rest string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		prefix := others
+		prefix := rest
 		if i == 0 {
 			prefix = first
 		}
@@ -286,9 +286,9 @@ func prefixed(text, first, others string) string {
 }
 
 func (w *writer) list(n *node) {
-	first, others := "- ", "  "
+	first, rest := "- ", "  "
 	if kind := unquote(n.arg); n.tag == "ol" || n.tag == "list" && len(kind) == 1 && strings.Contains("1aAiI", kind) {
-		first, others = "1. ", "   "
+		first, rest = "1. ", "   "
 	}
 	var items []string
 	before := n.children
@@ -307,7 +307,7 @@ func (w *writer) list(n *node) {
 			nodes = []*node{child}
 		}
 		if text := w.blocks(nodes); text != "" {
-			items = append(items, prefixed(text, first, others))
+			items = append(items, prefixed(text, first, rest))
 		}
 	}
 	w.block(strings.Join(items, "\n"))

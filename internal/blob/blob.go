@@ -76,11 +76,11 @@ func New(db *store.DB, o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	in := table{db, o}
+	rows := table{db, o}
 	if o.Folder != "" {
-		return &Store{folder{o.Folder, in.isUsed}}
+		return &Store{folder{o.Folder, rows.isUsed}}
 	}
-	return &Store{in}
+	return &Store{rows}
 }
 
 // Keep stores received content durably before it returns.

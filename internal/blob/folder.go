@@ -87,7 +87,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 				return errors.Join(err, back(root, name, hash))
 			}
 		} else if !strings.HasPrefix(path.Base(name), temporaryPrefix) {
-			return nil // not one of our files
+			return nil // not a file of the store
 		}
 		// The same content may be stored again at any moment. Nothing else uses the name aside, so the age of the file
 		// can be checked again there.

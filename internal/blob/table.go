@@ -88,20 +88,20 @@ func (t table) used(hash string) string {
 
 // partsReader reads content part by part.
 type partsReader struct {
-	ctx  context.Context //nolint:containedctx // the methods of io.Reader take none
-	hash string
-	size int64
-	at   int64
-	part int64 // number of the part in data; -1 if there is none
-	data []byte
+	ctx    context.Context //nolint:containedctx // the methods of io.Reader take none
+	hash   string
+	size   int64
+	offset int64
+	part   int64 // number of the part in data; -1 if there is none
+	data   []byte
 	table
 }
 
 func (r *partsReader) Read(into []byte) (int, error) {
-	if r.at >= r.size {
+	if r.offset >= r.size {
 		return 0, io.EOF
 	}
-	if part := r.at / partSize; part != r.part {
+	if part := r.offset / partSize; part != r.part {
 		err := r.db.Read(r.ctx, func(c store.Conn) error {
 			return c.Row("SELECT data FROM "+r.Table+" WHERE sha256 = ? AND part = ?", r.hash, part).Scan(&r.data)
 		})
@@ -110,26 +110,26 @@ func (r *partsReader) Read(into []byte) (int, error) {
 		}
 		r.part = part
 	}
-	from := r.at % partSize
+	from := r.offset % partSize
 	if from >= int64(len(r.data)) {
 		return 0, ErrGone
 	}
 	n := copy(into, r.data[from:])
-	r.at += int64(n)
+	r.offset += int64(n)
 	return n, nil
 }
 
 func (r *partsReader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		offset += r.at
+		offset += r.offset
 	case io.SeekEnd:
 		offset += r.size
 	}
 	if offset < 0 {
 		return 0, errors.New("seek before the begin")
 	}
-	r.at = offset
+	r.offset = offset
 	return offset, nil
 }
 

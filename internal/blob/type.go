@@ -99,8 +99,8 @@ func checkName(name string) (string, kind, error) {
 	if !utf8.ValidString(name) {
 		return "", kind{}, &Error{"name", "characters", "the name of the file is not UTF-8"}
 	}
-	if at := strings.LastIndexAny(name, `/\`); at >= 0 { // some clients send the path
-		name = name[at+1:]
+	if slash := strings.LastIndexAny(name, `/\`); slash >= 0 { // some clients send the path
+		name = name[slash+1:]
 	}
 	name = text.Normal(name)
 	switch n := utf8.RuneCountInString(name); {
@@ -133,11 +133,11 @@ func (k kind) check(f *File, content io.ReadSeeker) error {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	wants := k.sniff
-	if wants == nil {
-		wants = []string{k.media}
+	expected := k.sniff
+	if expected == nil {
+		expected = []string{k.media}
 	}
-	if !slices.Contains(wants, http.DetectContentType(head[:n])) {
+	if !slices.Contains(expected, http.DetectContentType(head[:n])) {
 		return &Error{"file", "type", "the content of the file is not what its name says"}
 	}
 	if k.size == nil {

@@ -13,9 +13,9 @@ const Age = 4 * time.Second
 
 // Cache caches rows by their key for a short time. The zero Cache cannot be used; see New.
 type Cache[V any] struct {
-	load func(ctx context.Context, key string) (V, error)
-	now  func() time.Time
-	most int
+	load  func(ctx context.Context, key string) (V, error)
+	now   func() time.Time
+	limit int
 
 	mu      sync.RWMutex
 	entries map[string]cached[V]
@@ -29,7 +29,7 @@ type cached[V any] struct {
 
 // New makes a cache of at most limit values, each for Age. load loads the value of a key; its errors are not cached.
 func New[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
-	return &Cache[V]{load: load, now: now, most: limit, entries: make(map[string]cached[V])}
+	return &Cache[V]{load: load, now: now, limit: limit, entries: make(map[string]cached[V])}
 }
 
 // Get returns the value of a key, in its state of at most Age ago.
@@ -49,7 +49,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.drops == drops {
-		if _, again := c.entries[key]; !again && len(c.entries) >= c.most {
+		if _, cached := c.entries[key]; !cached && len(c.entries) >= c.limit {
 			c.evict(now)
 		}
 		c.entries[key] = cached[V]{value, now.Add(Age)}

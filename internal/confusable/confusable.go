@@ -61,8 +61,8 @@ func pass(text string) string {
 	known := prototypes()
 	var b strings.Builder
 	for _, r := range norm.NFD.String(text) {
-		if like, ok := known[r]; ok {
-			b.WriteString(like)
+		if prototype, ok := known[r]; ok {
+			b.WriteString(prototype)
 		} else {
 			b.WriteRune(r)
 		}

@@ -23,7 +23,7 @@ var eastAsian = map[string]writing{
 // if it is written in one script, or in Latin together with the scripts of Chinese, Japanese or Korean. Characters that
 // many scripts share, such as digits, are ignored.
 func MixesScripts(text string) bool {
-	latin, other := false, ""
+	latin, found := false, ""
 	together := chinese | japanese | korean
 	for _, r := range text {
 		script := scriptOf(r)
@@ -33,20 +33,20 @@ func MixesScripts(text string) bool {
 		case script == "Latin":
 			latin = true
 		case asian:
-			if other != "" && other != "Han" {
+			if found != "" && found != "Han" {
 				return true
 			}
-			other = "Han"
+			found = "Han"
 			if together &= system; together == 0 {
 				return true
 			}
-		case other != "" && other != script:
+		case found != "" && found != script:
 			return true
 		default:
-			other = script
+			found = script
 		}
 	}
-	return latin && other != "" && other != "Han"
+	return latin && found != "" && found != "Han"
 }
 
 // scriptOf returns the script of a character, or "" if it belongs to several or none.

@@ -46,7 +46,7 @@ func NewMemory(now func() time.Time) *Memory {
 	m := &Memory{now: now, seed: maphash.MakeSeed()}
 	for i := range m.shards {
 		m.shards[i].entries = make(map[entryKey]*entry)
-		m.shards[i].most = MaxMemoryKeys / memoryShards
+		m.shards[i].limit = MaxMemoryKeys / memoryShards
 	}
 	return m
 }
@@ -214,7 +214,7 @@ type shard struct {
 	ring    []*entry
 	hand    int
 	peak    int // largest number of entries since the map was made
-	most    int // maximum number of entries
+	limit   int // maximum number of entries
 	_       [64]byte
 }
 
@@ -222,7 +222,7 @@ type shard struct {
 // keys are added.
 func (sh *shard) add(id entryKey, now int64) *entry {
 	sh.sweep(now, 2)
-	if len(sh.ring) >= sh.most {
+	if len(sh.ring) >= sh.limit {
 		sh.evict()
 	}
 	// A clone is stored because the caller's string may be part of a much larger one.
@@ -257,8 +257,8 @@ func (sh *shard) evict() {
 	n := len(sh.ring)
 	first := sh.hand % n
 	for i := range evictAmong {
-		if at := (sh.hand + i*n/evictAmong) % n; sh.ring[at].leavesBefore(sh.ring[first]) {
-			first = at
+		if index := (sh.hand + i*n/evictAmong) % n; sh.ring[index].leavesBefore(sh.ring[first]) {
+			first = index
 		}
 	}
 	sh.drop(first)
@@ -266,10 +266,10 @@ func (sh *shard) evict() {
 }
 
 // drop removes the entry at an index of the ring, and moves the last entry there.
-func (sh *shard) drop(at int) {
+func (sh *shard) drop(index int) {
 	last := len(sh.ring) - 1
-	delete(sh.entries, sh.ring[at].key)
-	sh.ring[at], sh.ring[last] = sh.ring[last], nil
+	delete(sh.entries, sh.ring[index].key)
+	sh.ring[index], sh.ring[last] = sh.ring[last], nil
 	sh.ring = sh.ring[:last]
 }
 

@@ -56,7 +56,7 @@ func TestMemoryForgets(t *testing.T) {
 	}
 }
 
-func TestMemoryKeepsWhatCounts(t *testing.T) {
+func TestMemoryEvictsLeastSpent(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	m := NewMemory(c.now)
@@ -76,7 +76,7 @@ func TestMemoryKeepsWhatCounts(t *testing.T) {
 func withMost(now func() time.Time, perShard int) *Memory {
 	m := NewMemory(now)
 	for i := range m.shards {
-		m.shards[i].most = perShard
+		m.shards[i].limit = perShard
 	}
 	return m
 }

@@ -165,7 +165,7 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 // Ready implements Store. The result is cached for readyFor and concurrent callers share one probe, because clients may
 // call it as often as they like.
 func (r *Redis) Ready(ctx context.Context) error {
-	if last := r.probed.Load(); last != nil && !r.closed.Load() && time.Since(last.at) < readyFor {
+	if last := r.probed.Load(); last != nil && !r.closed.Load() && time.Since(last.time) < readyFor {
 		return last.err
 	}
 	probe := r.probing.DoChan("", func() (any, error) {
@@ -183,8 +183,8 @@ func (r *Redis) Ready(ctx context.Context) error {
 
 // probed is the result of a probe.
 type probed struct {
-	err error
-	at  time.Time
+	err  error
+	time time.Time
 }
 
 // probe writes a key, because a server may answer but refuse writes: a replica does, and a server whose memory is full.
@@ -237,9 +237,9 @@ func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) err
 		return errDown
 	}
 	deadline := time.Now().Add(r.timeout)
-	ours := true
+	ownLimit := true
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline, ours = d, false
+		deadline, ownLimit = d, false
 	}
 	// A request that is given up must not interrupt connecting, for which others wait. Nor may it leave open whether
 	// the operation was counted.
@@ -253,7 +253,7 @@ func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) err
 		return nil
 	case r.closed.Load():
 		return errClosed
-	case !ours && isTimeout(err):
+	case !ownLimit && isTimeout(err):
 		// The caller's deadline was earlier than our limit, so the error says nothing about the server.
 	default:
 		r.health.failed(err, time.Now())

@@ -302,7 +302,7 @@ func TestRedisCallersOwnLimits(t *testing.T) {
 	}
 }
 
-func TestRedisForeignValues(t *testing.T) {
+func TestRedisUnexpectedValues(t *testing.T) {
 	t.Parallel()
 	// A server of its own: SCRIPT FLUSH would disturb other tests.
 	r, err := NewRedis(testenv.NewRedis(t).URL(), RedisOptions{Timeout: 10 * time.Second})

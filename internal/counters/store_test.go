@@ -275,9 +275,9 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestModel drives both stores with the same random requests, small and huge,
+// TestStoresMatchFormula drives both stores with the same random requests, small and huge,
 // and compares each answer with the formula in unbounded arithmetic.
-func TestModel(t *testing.T) {
+func TestStoresMatchFormula(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -24,7 +24,7 @@ type Block struct {
 	Info string // the text after the fence: the language, and further words
 	Text string
 	Line int
-	Note string // the comment right above
+	Note string // the comment directly above
 	File string // the file named at the end of the line above, as `name`:
 }
 

@@ -33,13 +33,13 @@ func Pattern(shown string) string {
 			b.WriteString(`(?:.*\n)*?`)
 			continue
 		}
-		at := 0
+		offset := 0
 		for _, found := range varying.FindAllStringIndex(line, -1) {
-			b.WriteString(regexp.QuoteMeta(line[at:found[0]]))
+			b.WriteString(regexp.QuoteMeta(line[offset:found[0]]))
 			b.WriteString(form(line[found[0]:found[1]]))
-			at = found[1]
+			offset = found[1]
 		}
-		b.WriteString(regexp.QuoteMeta(line[at:]) + "\n")
+		b.WriteString(regexp.QuoteMeta(line[offset:]) + "\n")
 	}
 	return b.String()
 }
@@ -53,11 +53,11 @@ func form(text string) string {
 	return regexp.QuoteMeta(text)
 }
 
-// Match compares the output that a page shows with the output printed, and returns an error if they differ. With among
-// set, the page may show only some of the printed lines.
-func Match(shown, printed string, among bool) error {
+// Match compares the output that a page shows with the output printed, and returns an error if they differ. With
+// partial set, the page may show only some of the printed lines.
+func Match(shown, printed string, partial bool) error {
 	pattern, printed := Pattern(shown), trimmed(printed)
-	if !among {
+	if !partial {
 		pattern = `\A` + pattern + `\z`
 	} else {
 		pattern = `(?m)^` + pattern

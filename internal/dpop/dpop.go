@@ -119,8 +119,8 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	if c.Method != r.Method {
 		return nil, ErrMethod
 	}
-	at, ok := Normalize(c.URL)
-	if here, good := Normalize(r.URL); !ok || !good || at != here {
+	claimed, ok := Normalize(c.URL)
+	if requested, valid := Normalize(r.URL); !ok || !valid || claimed != requested {
 		return nil, ErrURL
 	}
 	now := v.Now()
@@ -139,7 +139,7 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 		return nil, ErrNonce
 	}
 	// A proof issued in the future is valid for up to two lifetimes. The additional second covers the last instant.
-	first, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+at+"\n"+c.ID), 2*v.Lifetime+time.Second)
+	first, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+claimed+"\n"+c.ID), 2*v.Lifetime+time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,8 @@ func parse(text string) (*claims, *Proof, error) {
 		}
 		return key, nil
 	})
-	if bad, ok := errors.AsType[*Error](err); ok {
-		return nil, nil, bad
+	if fault, ok := errors.AsType[*Error](err); ok {
+		return nil, nil, fault
 	}
 	switch {
 	case err == nil:

@@ -28,9 +28,9 @@ func (n Nonces) New(now time.Time) string {
 	return n.Signer.Sign(payload)
 }
 
-// check reports as ok whether a nonce is valid now, and as late whether half of its life is over. Since the clocks of
+// check reports as ok whether a nonce is valid now, and as stale whether half of its life is over. Since the clocks of
 // nodes may differ, a nonce of the near future is valid.
-func (n Nonces) check(text string, now time.Time) (late, ok bool) {
+func (n Nonces) check(text string, now time.Time) (stale, ok bool) {
 	payload, ok := n.Signer.Open(text)
 	if !ok || len(payload) != nonceSize {
 		return false, false

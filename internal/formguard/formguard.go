@@ -59,7 +59,7 @@ func Check(s signed.Signer, form, browser, stamp string, now time.Time, youngest
 func Answered(answer, accepted string) bool {
 	answer = bare(answer)
 	for line := range strings.Lines(accepted) {
-		if good := bare(line); good != "" && good == answer {
+		if expected := bare(line); expected != "" && expected == answer {
 			return true
 		}
 	}

@@ -58,19 +58,19 @@ func Of(r *http.Request, path string, body []byte) (Once, error) {
 //	);
 //	CREATE INDEX name_age ON name (created_at);
 type Table struct {
-	kept                                time.Duration
+	lifetime                            time.Duration
 	forget, claim, look, answer, purges string
 }
 
-// NewTable returns a Table for the table name, whose keys are forgotten after the time kept.
-func NewTable(name string, kept time.Duration) *Table {
+// NewTable returns a Table for the table name, whose keys are forgotten after lifetime.
+func NewTable(name string, lifetime time.Duration) *Table {
 	return &Table{
-		kept:   kept,
-		forget: "DELETE FROM " + name + " WHERE user_id = ? AND created_at <= ?",
-		claim:  "INSERT INTO " + name + " (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, '', ?) ON CONFLICT (user_id, key) DO NOTHING",
-		look:   "SELECT request_hash, body FROM " + name + " WHERE user_id = ? AND key = ?",
-		answer: "UPDATE " + name + " SET body = ? WHERE user_id = ? AND key = ?",
-		purges: "DELETE FROM " + name + " WHERE (user_id, key) IN (SELECT user_id, key FROM " + name + " WHERE created_at <= ? LIMIT ?)",
+		lifetime: lifetime,
+		forget:   "DELETE FROM " + name + " WHERE user_id = ? AND created_at <= ?",
+		claim:    "INSERT INTO " + name + " (user_id, key, request_hash, body, created_at) VALUES (?, ?, ?, '', ?) ON CONFLICT (user_id, key) DO NOTHING",
+		look:     "SELECT request_hash, body FROM " + name + " WHERE user_id = ? AND key = ?",
+		answer:   "UPDATE " + name + " SET body = ? WHERE user_id = ? AND key = ?",
+		purges:   "DELETE FROM " + name + " WHERE (user_id, key) IN (SELECT user_id, key FROM " + name + " WHERE created_at <= ? LIMIT ?)",
 	}
 }
 
@@ -111,7 +111,7 @@ func Do[T any](
 	return done, c.Later(t.answer, string(text), user, once.Key)
 }
 
-func (t *Table) before(now time.Time) int64 { return now.Add(-t.kept).UnixMicro() }
+func (t *Table) before(now time.Time) int64 { return now.Add(-t.lifetime).UnixMicro() }
 
 // Purge deletes the expired keys of all users, at most limit per transaction, and returns their number.
 func (t *Table) Purge(ctx context.Context, db *store.DB, now time.Time, limit int) (int64, error) {

@@ -100,7 +100,7 @@ func TestDo(t *testing.T) {
 	})
 }
 
-func TestOf(t *testing.T) {
+func TestOnceOfRequest(t *testing.T) {
 	t.Parallel()
 	of := func(path, key, body string) Once {
 		r := httptest.NewRequest("POST", "/mount"+path, nil)

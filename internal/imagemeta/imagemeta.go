@@ -16,7 +16,7 @@ import (
 // ErrBroken is the error of a file that is not a complete image of its format.
 var ErrBroken = errors.New("broken image")
 
-func broken(what string) error { return fmt.Errorf("%w: %s", ErrBroken, what) }
+func broken(detail string) error { return fmt.Errorf("%w: %s", ErrBroken, detail) }
 
 // strippers has a function like Strip for each supported media type.
 var strippers = map[string]func(w io.Writer, r io.ReadSeeker) (orientation byte, err error){
@@ -62,13 +62,13 @@ func orientation(tiff []byte) byte {
 	if len(tiff) < 8 {
 		return 1
 	}
-	at := uint64(order.Uint32(tiff[4:]))
-	if at+2 > uint64(len(tiff)) {
+	offset := uint64(order.Uint32(tiff[4:]))
+	if offset+2 > uint64(len(tiff)) {
 		return 1
 	}
-	entries := tiff[at+2:]
+	entries := tiff[offset+2:]
 	const entry, tag, short = 12, 0x0112, 3
-	for n := order.Uint16(tiff[at:]); n > 0 && len(entries) >= entry; n-- {
+	for n := order.Uint16(tiff[offset:]); n > 0 && len(entries) >= entry; n-- {
 		if order.Uint16(entries) == tag {
 			if v := order.Uint16(entries[8:]); order.Uint16(entries[2:]) == short && v >= 1 && v <= 8 {
 				return byte(v)

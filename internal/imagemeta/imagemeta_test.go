@@ -296,7 +296,7 @@ func BenchmarkStrip(b *testing.B) {
 	}
 }
 
-func TestTurned(t *testing.T) {
+func TestOrientationOfStripped(t *testing.T) {
 	t.Parallel()
 	for o := byte(1); o <= 8; o++ {
 		var out bytes.Buffer

@@ -25,16 +25,16 @@ func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) e
 			return err
 		}
 		written += n
-		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // it could be set, so it can be moved
+		_ = control.SetWriteDeadline(p.deadline(began, int64(written))) // SetWriteDeadline has worked before
 	}
 	return control.SetWriteDeadline(time.Time{})
 }
 
 // deadline returns when the next bytes must have been transferred, if moved bytes were transferred since began.
 func (p Pace) deadline(began time.Time, moved int64) time.Time {
-	whole := began.Add(p.Stall + time.Duration(moved*int64(time.Second)/p.Rate))
-	if stall := time.Now().Add(p.Stall); stall.Before(whole) {
+	byRate := began.Add(p.Stall + time.Duration(moved*int64(time.Second)/p.Rate))
+	if stall := time.Now().Add(p.Stall); stall.Before(byRate) {
 		return stall
 	}
-	return whole
+	return byRate
 }

@@ -98,7 +98,7 @@ func (b *Body) arm() {
 // Done. A body that failed keeps its deadline, since the server may wait for the rest.
 func (b *Body) Done() {
 	if !b.free && !b.armed.IsZero() && b.request.Context().Err() == nil {
-		_ = b.control.SetReadDeadline(time.Time{}) // it could be set, so it can be removed
+		_ = b.control.SetReadDeadline(time.Time{}) // SetReadDeadline has worked before
 		b.armed = time.Time{}
 	}
 }

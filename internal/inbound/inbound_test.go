@@ -112,8 +112,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestDone checks that the time limit ends with the body, also that of the server, as it does without this package.
-func TestDone(t *testing.T) {
+// TestDoneRemovesDeadline checks that the time limit ends with the body, also that of the server, as it does without
+// this package.
+func TestDoneRemovesDeadline(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []time.Duration{0, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -146,9 +147,9 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestKeep checks that the reader of a body need not know that the body must keep the pace, and that the limit ends
-// with the body.
-func TestKeep(t *testing.T) {
+// TestKeepReplacesBody checks that the reader of a body need not know that the body must keep the pace, and that the
+// limit ends with the body.
+func TestKeepReplacesBody(t *testing.T) {
 	t.Parallel()
 	for name, slow := range map[string]bool{"in time": false, "a byte a second": true} {
 		t.Run(name, func(t *testing.T) {
@@ -191,8 +192,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestNoDeadlines checks that a body is read even if the ResponseWriter has no deadlines.
-func TestNoDeadlines(t *testing.T) {
+// TestWriterWithoutDeadlines checks that a body is read even if the ResponseWriter has no deadlines.
+func TestWriterWithoutDeadlines(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("hello"))
 	body := Default.Body(httptest.NewRecorder(), r)
@@ -205,9 +206,9 @@ func TestNoDeadlines(t *testing.T) {
 	}
 }
 
-// TestLong checks that a long request must keep its pace, is not subject to the server's ReadTimeout, and may continue
-// after its body.
-func TestLong(t *testing.T) {
+// TestLongReplacesReadTimeout checks that a long request must keep its pace, is not subject to the server's
+// ReadTimeout, and may continue after its body.
+func TestLongReplacesReadTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan error, 1)

@@ -90,7 +90,7 @@ func (r *Runner) Start() (end func()) {
 func (r *Runner) repeat(ctx context.Context, j Job) {
 	ticker := time.NewTicker(j.Every)
 	defer ticker.Stop()
-	again, pause := false, soon // again: run even if the last lease was this process's
+	again, pause := false, soon // see Lease.Do for again
 	for {
 		select {
 		case <-j.Wake:
@@ -101,7 +101,7 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 		err := r.once(ctx, j, again)
 		again = true // the lease may have been taken before the run failed
 		switch {
-		case waits(err): // not for long
+		case waits(err): // what is missing starts soon
 			pause = soon
 			next = time.After(min(j.Every, pause))
 		case errors.Is(err, store.ErrUnavailable):

@@ -52,7 +52,7 @@ func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context
 			" ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until"+
 			" WHERE "+l.Table+".until <= ? OR "+l.Table+".until > ? OR "+l.Table+".holder = ?",
 			l.Name, l.Holder, now.Add(l.Lasts).UnixMicro(), now.UnixMicro(), now.Add(farOff*l.Every).UnixMicro(), holder)
-		return held(n, err)
+		return checkHeld(n, err)
 	})
 	if err != nil {
 		return err
@@ -67,12 +67,12 @@ func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context
 // the lease; the caller must then roll the transaction back.
 func (l *Lease) Hold(c store.Conn) error { return l.until(c, l.now().Add(l.Lasts)) }
 
-func (l *Lease) until(c store.Conn, at time.Time) error {
-	return held(c.Exec("UPDATE "+l.Table+" SET until = ? WHERE name = ? AND holder = ?",
-		at.UnixMicro(), l.Name, l.Holder))
+func (l *Lease) until(c store.Conn, end time.Time) error {
+	return checkHeld(c.Exec("UPDATE "+l.Table+" SET until = ? WHERE name = ? AND holder = ?",
+		end.UnixMicro(), l.Name, l.Holder))
 }
 
-func held(changed int64, err error) error {
+func checkHeld(changed int64, err error) error {
 	if err == nil && changed == 0 {
 		return ErrHeld
 	}

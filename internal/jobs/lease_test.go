@@ -82,9 +82,9 @@ func TestLeaseUnavailable(t *testing.T) {
 	})
 }
 
-// TestLeaseOfFailed checks that the process of a run that failed tries again when the job is due, and not when its own
-// lease ends.
-func TestLeaseOfFailed(t *testing.T) {
+// TestLeaseAfterFailedRun checks that the process of a run that failed tries again when the job is due, and not when
+// its own lease ends.
+func TestLeaseAfterFailedRun(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		lease := &Lease{DB: db, Table: "test_leases", Name: "work", Holder: "one", Every: time.Hour, Lasts: time.Hour}

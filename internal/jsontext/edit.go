@@ -50,12 +50,12 @@ type Item struct {
 // Remove adds replacements that remove items whose Drop is set, each with one comma. items are all items of one object
 // or array.
 func (e *Edits) Remove(items []Item) {
-	kept := false
+	hasKept := false
 	for i, item := range items {
 		switch {
 		case !item.Drop:
-			kept = true
-		case kept:
+			hasKept = true
+		case hasKept:
 			e.Replace(items[i-1].To, item.To, "")
 		case i+1 < len(items):
 			e.Replace(item.From, items[i+1].From, "")

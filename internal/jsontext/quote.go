@@ -115,9 +115,9 @@ func unquoted(raw string) string {
 		if i == len(raw) {
 			return text.String()
 		}
-		var one []byte
-		one, from = appendEscape(tail[:0], raw, i)
-		text.Write(one)
+		var buffer []byte
+		buffer, from = appendEscape(tail[:0], raw, i)
+		text.Write(buffer)
 	}
 }
 

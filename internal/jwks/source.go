@@ -185,8 +185,8 @@ func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	case f == nil || !now.Before(f.useless):
 		s.wait(ctx, s.fetch(firstGap))
 	case !now.Before(f.expires):
-		if under := s.fetch(s.gap); !s.down() {
-			s.wait(ctx, under)
+		if fetch := s.fetch(s.gap); !s.down() {
+			s.wait(ctx, fetch)
 		}
 	case !now.Before(f.renew):
 		s.fetch(s.gap)

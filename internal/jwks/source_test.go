@@ -73,8 +73,8 @@ func (c *checker) unavailable(ctx context.Context) {
 	}
 }
 
-// TestClosed checks that a closed source keeps its keys and fetches no others.
-func TestClosed(t *testing.T) {
+// TestClosedSourceKeepsKeys checks that a closed source keeps its keys and fetches no others.
+func TestClosedSourceKeepsKeys(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
 	c := checkerOf(t, p)

@@ -53,9 +53,9 @@ func NewCache[T any](now func() time.Time, verify Verify[T]) (*Cache[T], error) 
 
 // Verify checks a token, or returns the cached value if it was verified before.
 func (c *Cache[T]) Verify(ctx context.Context, text string) (T, error) {
-	var none T
+	var zero T
 	if len(text) > maxToken {
-		return none, ErrLong
+		return zero, ErrLong
 	}
 	sum := sha256.Sum256([]byte(text))
 	slot, now := binary.BigEndian.Uint64(sum[:]), c.now()
@@ -64,7 +64,7 @@ func (c *Cache[T]) Verify(ctx context.Context, text string) (T, error) {
 	}
 	value, size, until, err := c.verify(ctx, text)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	if latest := now.Add(verifiedTTL); latest.Before(until) {
 		until = latest

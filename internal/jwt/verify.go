@@ -134,8 +134,8 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	if err == nil {
 		return known, nil
 	}
-	if bad, ok := errors.AsType[Error](err); ok {
-		return nil, bad
+	if reason, ok := errors.AsType[Error](err); ok {
+		return nil, reason
 	}
 	if refusal, ok := apierror.From(err); ok {
 		return nil, refusal
@@ -182,11 +182,11 @@ func (v *Verifier) accepts(typ any) bool {
 // check checks the claims of a parsed token. It returns the Token and the keys that may have signed it.
 func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golang.MapClaims) (*Token, []any, error) {
 	name, _ := claims["iss"].(string)
-	at := slices.IndexFunc(v.Issuers, func(i *Issuer) bool { return i.Name == "" || i.Name == name })
-	if at < 0 {
+	index := slices.IndexFunc(v.Issuers, func(i *Issuer) bool { return i.Name == "" || i.Name == name })
+	if index < 0 {
 		return nil, nil, ErrIssuer
 	}
-	issuer, algorithm := v.Issuers[at], parsed.Method.Alg()
+	issuer, algorithm := v.Issuers[index], parsed.Method.Alg()
 	if !slices.Contains(issuer.Algorithms, algorithm) {
 		return nil, nil, ErrAlgorithm
 	}
@@ -220,26 +220,26 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 // times checks exp, which is required, nbf and iat, and returns exp. The library's own check comes after the signature
 // and accepts times that overflow.
 func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error) {
-	var at [3]float64
+	var times [3]float64
 	for i, name := range [3]string{"exp", "nbf", "iat"} {
-		value, given := claims[name]
-		if !given {
+		value, present := claims[name]
+		if !present {
 			continue
 		}
 		number, ok := value.(float64)
 		if !ok || number < 0 || number > maxTime {
 			return time.Time{}, ErrMalformed
 		}
-		at[i] = number
+		times[i] = number
 	}
 	if _, ok := claims["exp"]; !ok {
 		return time.Time{}, ErrNoExpiry
 	}
 	now := v.Now()
-	if expires = seconds(at[0]); !now.Before(expires.Add(v.Leeway)) {
+	if expires = seconds(times[0]); !now.Before(expires.Add(v.Leeway)) {
 		return time.Time{}, ErrExpired
 	}
-	if early := now.Add(v.Leeway); early.Before(seconds(at[1])) || early.Before(seconds(at[2])) {
+	if latest := now.Add(v.Leeway); latest.Before(seconds(times[1])) || latest.Before(seconds(times[2])) {
 		return time.Time{}, ErrTooEarly
 	}
 	return expires, nil

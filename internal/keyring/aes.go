@@ -62,8 +62,8 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 			return nil, fmt.Errorf("deriving the id of master key %d: %w", i+1, err)
 		}
 		copy(k.id[:], id)
-		if other := a.keys[k.id]; other != nil {
-			if !bytes.Equal(other.secret, secret) { // has a chance of one in four billion
+		if known := a.keys[k.id]; known != nil {
+			if !bytes.Equal(known.secret, secret) { // has a chance of one in four billion
 				return nil, fmt.Errorf("master key %d has the id of another one, replace it", i+1)
 			}
 			continue

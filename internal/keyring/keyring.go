@@ -32,10 +32,10 @@ type Keyring interface {
 // Advance makes every node seal with the newest key from now on. It is needed for keyrings for which a database records
 // the key that all nodes use; for others it does nothing, because they always seal with the newest key.
 func Advance(ctx context.Context, ring Keyring) error {
-	if held, ok := ring.(interface {
+	if shared, ok := ring.(interface {
 		Advance(ctx context.Context) error
 	}); ok {
-		return held.Advance(ctx)
+		return shared.Advance(ctx)
 	}
 	return nil
 }

@@ -40,8 +40,8 @@ func (s *Languages) Match(wish string) *Language {
 	if s == nil || len(tags) == 0 {
 		return nil
 	}
-	if _, at, confidence := s.matcher.Match(tags...); confidence > language.No {
-		return s.list[at]
+	if _, index, confidence := s.matcher.Match(tags...); confidence > language.No {
+		return s.list[index]
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func parse(wish string) []language.Tag {
 		}
 		tags, weights, err := language.ParseAcceptLanguage(part)
 		if err != nil {
-			continue // one language that is unknown does not concern the others
+			continue // an unknown language does not affect the others
 		}
 		for j, tag := range tags {
 			list = append(list, weighted{tag, weights[j]})

@@ -26,7 +26,7 @@ type Language struct {
 	messages map[string]string
 	formats  *Formats
 	exact    map[string]string // the messages without placeholders, by their normal form
-	patterns []pattern         // the others
+	patterns []pattern         // the messages with placeholders
 }
 
 // pattern is a message with placeholders.
@@ -59,8 +59,8 @@ func (l *Language) compile() {
 	}
 	// A pattern with more literal text is tried first.
 	slices.SortFunc(l.patterns, func(a, b pattern) int {
-		one, other := a.matches.String(), b.matches.String()
-		return cmp.Or(len(other)-len(one), strings.Compare(one, other))
+		first, second := a.matches.String(), b.matches.String()
+		return cmp.Or(len(second)-len(first), strings.Compare(first, second))
 	})
 }
 
@@ -84,24 +84,24 @@ func (l *Language) Tag() string {
 // Translate returns a text in the language. The text is identified by its English form. values has alternately the name
 // and the value of a placeholder.
 func (l *Language) Translate(english string, values ...any) string {
-	return fill(l.form(english, alone), values, plain)
+	return fill(l.form(english, single), values, plain)
 }
 
 // TranslateHTML works like Translate for a text with markup. Values are escaped, except for those of the type
 // template.HTML.
 func (l *Language) TranslateHTML(english string, values ...any) template.HTML {
-	return template.HTML(fill(l.form(english, alone), values, escaped)) //nolint:gosec // a text of a catalogue, and what is escaped
+	return template.HTML(fill(l.form(english, single), values, escaped)) //nolint:gosec // a text of a catalogue, and what is escaped
 }
 
 // Plural returns the plural form of a text for the number n, in the language. The text is identified by its two English
 // forms. The placeholder {n} is the number; values are as for Translate.
-func (l *Language) Plural(n int64, one, other string, values ...any) string {
-	return fill(l.plural(n, one, other), append(values, "n", l.Number(n)), plain)
+func (l *Language) Plural(n int64, singular, plural string, values ...any) string {
+	return fill(l.plural(n, singular, plural), append(values, "n", l.Number(n)), plain)
 }
 
 // PluralHTML works like Plural for a text with markup. Values are escaped as by TranslateHTML.
-func (l *Language) PluralHTML(n int64, one, other string, values ...any) template.HTML {
-	return template.HTML(fill(l.plural(n, one, other), append(values, "n", l.Number(n)), escaped)) //nolint:gosec // as above
+func (l *Language) PluralHTML(n int64, singular, plural string, values ...any) template.HTML {
+	return template.HTML(fill(l.plural(n, singular, plural), append(values, "n", l.Number(n)), escaped)) //nolint:gosec // as above
 }
 
 // form returns the translation of a text for a plural category, or the text if there is none.
@@ -113,16 +113,16 @@ func (l *Language) form(english, category string) string {
 }
 
 // plural returns the form of a text for the number n, with its placeholders.
-func (l *Language) plural(n int64, one, other string) string {
+func (l *Language) plural(n int64, singular, plural string) string {
 	if l != nil {
-		if forms := l.texts[other]; forms != nil {
-			return cmp.Or(forms[l.category(n)], forms["other"], forms[alone])
+		if forms := l.texts[plural]; forms != nil {
+			return cmp.Or(forms[l.category(n)], forms["other"], forms[single])
 		}
 	}
 	if n == 1 {
-		return one
+		return singular
 	}
-	return other
+	return plural
 }
 
 // category returns the plural category of a number.

@@ -37,8 +37,8 @@ const maxFile = 1 << 20
 //go:embed languages
 var embedded embed.FS
 
-// own returns the catalogues of this package, which define how dates and numbers are written.
-func own() fs.FS {
+// builtIn returns the catalogues of this package, which define how dates and numbers are written.
+func builtIn() fs.FS {
 	folder, err := fs.Sub(embedded, "languages")
 	if err != nil {
 		panic(err) // the folder is embedded
@@ -65,14 +65,14 @@ type File struct {
 // Forms is a translation: a text, or one text for each plural category.
 type Forms map[string]string
 
-// alone is the category of a text that has no number.
-const alone = ""
+// single is the category of a text that has no number.
+const single = ""
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *Forms) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		*f = Forms{alone: text}
+		*f = Forms{single: text}
 		return nil
 	}
 	var forms map[string]string
@@ -104,7 +104,7 @@ type Languages struct {
 // which must be offered. An error names the file and its fault.
 func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, error) {
 	found := map[string]*Language{English: newLanguage(English)}
-	for _, folder := range append([]fs.FS{own()}, folders...) {
+	for _, folder := range append([]fs.FS{builtIn()}, folders...) {
 		names, err := fs.Glob(folder, "*.json")
 		if err != nil {
 			return nil, err
@@ -129,21 +129,21 @@ func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, erro
 	fallback = cmp.Or(fallback, English)
 	s := new(Languages)
 	for _, tag := range append([]string{fallback}, offered...) {
-		one := found[tag]
-		if one == nil {
+		l := found[tag]
+		if l == nil {
 			return nil, fmt.Errorf("there is no catalogue of the language %q; there are %s", tag, strings.Join(tags, ", "))
 		}
 		if !slices.Contains(offered, tag) {
 			return nil, fmt.Errorf("the default language %q is not offered; offered are %s", tag, strings.Join(offered, ", "))
 		}
-		if !slices.Contains(s.list, one) {
-			one.compile()
-			s.list = append(s.list, one)
+		if !slices.Contains(s.list, l) {
+			l.compile()
+			s.list = append(s.list, l)
 		}
 	}
 	parsed := make([]language.Tag, len(s.list))
-	for i, one := range s.list {
-		parsed[i] = one.parsed
+	for i, l := range s.list {
+		parsed[i] = l.parsed
 	}
 	s.matcher = language.NewMatcher(parsed)
 	return s, nil

@@ -68,21 +68,21 @@ func (b Brand) Validate() error {
 			return fmt.Errorf("the logo: %w", err)
 		}
 	}
-	for _, on := range []struct {
-		what, accent, advice string
+	for _, check := range []struct {
+		name, accent, advice string
 		grounds              theme
 	}{{"accent", b.Accent, "darker", light}, {"accent for dark ground", b.AccentDark, "lighter", dark}} {
-		if on.accent == "" {
+		if check.accent == "" {
 			continue
 		}
-		c, err := parseColour(on.accent)
+		c, err := parseColour(check.accent)
 		if err != nil {
-			return fmt.Errorf("the %s: %w", on.what, err)
+			return fmt.Errorf("the %s: %w", check.name, err)
 		}
-		if has := on.grounds.readable(c); has < enough {
+		if contrast := check.grounds.readable(c); contrast < enough {
 			return fmt.Errorf(
 				"the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour",
-				on.what, on.accent, has, enough, on.advice)
+				check.name, check.accent, contrast, enough, check.advice)
 		}
 	}
 	return nil
@@ -138,13 +138,13 @@ func (b *Brand) Sheet() []byte {
 	}
 	var text bytes.Buffer
 	if c, err := parseColour(b.Accent); err == nil {
-		fmt.Fprintf(&text, ":root { --accent: %s; --on-accent: %s; }\n", c, c.on())
+		fmt.Fprintf(&text, ":root { --accent: %s; --on-accent: %s; }\n", c, c.textColour())
 		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n",
-			dark.lighten(c), dark.lighten(c).on())
+			dark.lighten(c), dark.lighten(c).textColour())
 	}
 	if c, err := parseColour(b.AccentDark); err == nil {
 		fmt.Fprintf(&text, "@media (prefers-color-scheme: dark) { :root { --accent: %s; --on-accent: %s; } }\n",
-			c, c.on())
+			c, c.textColour())
 	}
 	text.Write(b.CSS)
 	return text.Bytes()
@@ -153,7 +153,7 @@ func (b *Brand) Sheet() []byte {
 // File is a file of a brand.
 type File struct {
 	Type string // Content-Type
-	Text []byte // nil if there is no such file
+	Text []byte // nil if the brand does not have the file
 }
 
 // FilePolicy is the Content-Security-Policy of a brand's files. It keeps scripts in a picture from running.

@@ -55,8 +55,8 @@ func contrast(a, b colour) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// on returns the colour for text on this colour: white or nearly black.
-func (c colour) on() colour {
+// textColour returns the colour for text on this colour: white or nearly black.
+func (c colour) textColour() colour {
 	white, black := colour{255, 255, 255}, colour{6, 16, 15}
 	if contrast(c, white) >= contrast(c, black) {
 		return white
@@ -77,7 +77,7 @@ const softShare = 0.12
 
 // readable returns the lowest contrast of an accent with the backgrounds of the theme.
 func (t theme) readable(c colour) float64 {
-	lowest := contrast(c, c.on())
+	lowest := contrast(c, c.textColour())
 	for _, ground := range []colour{t.ground, t.surface, t.sunk, t.surface.mix(c, softShare)} {
 		lowest = min(lowest, contrast(c, ground))
 	}

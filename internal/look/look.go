@@ -85,7 +85,7 @@ func Version(text []byte) string {
 type Top struct {
 	Bar
 	Name string // of the service, if it has its own. Default: the brand's
-	Part string // what the service is, if it has no name of its own
+	Part string // the kind of service, if it has no name of its own
 	Home string // target of the name
 	// At returns the URL of a file that every page uses, or of a file of the brand. It returns "" if the page does not
 	// use that file.

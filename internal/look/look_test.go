@@ -148,7 +148,7 @@ func TestBrandSheet(t *testing.T) {
 		}
 		for i, on := range []theme{light, dark} {
 			c, err := parseColour(found[i][1])
-			if err != nil || on.readable(c) < enough || found[i][2] != c.on().String() {
+			if err != nil || on.readable(c) < enough || found[i][2] != c.textColour().String() {
 				t.Errorf("%s: %v, %s", accent, err, found[i][0])
 			}
 		}

@@ -21,7 +21,7 @@ import (
 // A connection over a Unix socket is from this machine. A proxy on this machine that adds no header cannot be
 // distinguished from another program.
 func Direct(r *http.Request, client string) bool {
-	if !near(r.RemoteAddr) || !near(client) || !ownName(r.Host) {
+	if !isLocal(r.RemoteAddr) || !isLocal(client) || !ownName(r.Host) {
 		return false
 	}
 	for name := range r.Header {
@@ -32,16 +32,16 @@ func Direct(r *http.Request, client string) bool {
 	return true
 }
 
-// near reports whether an address, with or without a port, is a loopback address or that of a Unix socket.
-func near(address string) bool {
+// isLocal reports whether an address, with or without a port, is a loopback address or that of a Unix socket.
+func isLocal(address string) bool {
 	if address == "" || address[0] == '@' || address[0] == '/' {
 		return true
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		address = host
 	}
-	at, err := netip.ParseAddr(address)
-	return err == nil && at.Unmap().WithZone("").IsLoopback()
+	ip, err := netip.ParseAddr(address)
+	return err == nil && ip.Unmap().WithZone("").IsLoopback()
 }
 
 // ofProxy reports whether proxies add the header with a name in canonical form.

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestCut checks that a silent server does not delay the end of the process.
-func TestCut(t *testing.T) {
+// TestSilentServer checks that a silent server does not delay the end of the process.
+func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

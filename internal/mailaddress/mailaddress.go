@@ -41,10 +41,10 @@ func Parse(typed string) (address string, err error) {
 // digits and hyphens, without hyphens at the ends.
 func isHost(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
-		bad := strings.ContainsFunc(label, func(r rune) bool {
+		invalid := strings.ContainsFunc(label, func(r rune) bool {
 			return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 		})
-		if bad || label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+		if invalid || label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
 			return false
 		}
 	}

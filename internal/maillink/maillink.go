@@ -33,8 +33,8 @@ type Link[U any] struct {
 	Email string // the address to which it was mailed
 }
 
-// Ask adds a link to be mailed and returns its id. The query, one of the service's, returns the link's user_id and
-// email. If it returns no row, Ask returns 0 after the same work.
+// Ask adds a link to be mailed and returns its id. The query is an SQL query of the service that
+// returns the link's user_id and email. If it returns no row, Ask returns 0 after the same work.
 func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string, args ...any) (id int64, err error) {
 	err = c.Row("INSERT INTO "+s.Table+
 		" (kind, user_id, email, expires_at) SELECT CAST(? AS TEXT), q.user_id, q.email, CAST(? AS BIGINT) FROM ("+

@@ -76,13 +76,13 @@ func (b *Budget) part() int64 { return max(b.size.Load()/2, MinBudget) }
 
 // try grows a share if the bytes for it are free.
 func (b *Budget) try(g growth) bool {
-	if !b.own(g) {
+	if !b.charge(g) {
 		return false
 	}
 	for n := g.to - g.from; ; {
 		taken := b.taken.Load()
 		if taken+n > b.size.Load() {
-			b.own(growth{g.owner, g.to, g.from})
+			b.charge(growth{g.owner, g.to, g.from})
 			return false
 		}
 		if b.taken.CompareAndSwap(taken, taken+n) {
@@ -91,9 +91,9 @@ func (b *Budget) try(g growth) bool {
 	}
 }
 
-// own counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed the owner's
-// part.
-func (b *Budget) own(g growth) bool {
+// charge counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed the
+// owner's part.
+func (b *Budget) charge(g growth) bool {
 	if g.owner == "" || max(g.from, g.to) <= small {
 		return true
 	}
@@ -122,7 +122,7 @@ func large(size int64) int64 {
 
 // give releases a share of n bytes that an owner had.
 func (b *Budget) give(owner string, n int64) {
-	b.own(growth{owner, n, 0})
+	b.charge(growth{owner, n, 0})
 	b.taken.Add(-n)
 	if b.waiting.Load() > 0 { // a waiter that registers after this check looks for itself
 		b.grant()
@@ -171,11 +171,11 @@ func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.Index(b.waiters, w)
-	if at < 0 { // granted in the meantime
+	index := slices.Index(b.waiters, w)
+	if index < 0 { // granted in the meantime
 		return nil
 	}
-	b.waiters = slices.Delete(b.waiters, at, at+1)
+	b.waiters = slices.Delete(b.waiters, index, index+1)
 	b.waiting.Add(-1)
 	if errors.Is(err, ErrFull) {
 		b.refused.Add(1)

@@ -225,9 +225,9 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// TestPromise checks that a declared length alone reserves no more than one piece, nor does a client that sends no
-// more.
-func TestPromise(t *testing.T) {
+// TestDeclaredLengthReservesLittle checks that a declared length alone reserves no more than one piece, nor does a
+// client that sends no more.
+func TestDeclaredLengthReservesLittle(t *testing.T) {
 	t.Parallel()
 	b := New(1 << 30)
 	share := b.Share("")

@@ -124,13 +124,13 @@ func (m *mover) keys(ctx context.Context) (keys []constraint, err error) {
 // order. When a move is resumed it only reads the recorded progress.
 func (m *mover) begin(ctx context.Context) error {
 	if m.To.Dialect() == store.SQLite {
-		var there bool
+		var exists bool
 		if err := m.to.row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)",
-			store.MovingTable).Scan(&there); err != nil {
+			store.MovingTable).Scan(&exists); err != nil {
 			return err
 		}
-		if !there {
-			if err := m.to.within(ctx, func() error { return m.mark(ctx) }); err != nil {
+		if !exists {
+			if err := m.to.inTransaction(ctx, func() error { return m.mark(ctx) }); err != nil {
 				return fmt.Errorf("target: %w", err)
 			}
 		}
@@ -146,7 +146,7 @@ func (m *mover) begin(ctx context.Context) error {
 	var keys []constraint
 	begun, err := m.noted(ctx, notedKeys, &keys)
 	if err == nil && !begun {
-		err = m.to.within(ctx, func() error { return m.clear(ctx) })
+		err = m.to.inTransaction(ctx, func() error { return m.clear(ctx) })
 	}
 	if err != nil {
 		return fmt.Errorf("target: %w", err)
@@ -220,11 +220,11 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 		next.Rows += int64(len(batch))
 		if n := len(batch); n > 0 && len(p.key) > 0 {
 			next.After = nil
-			for _, at := range p.key {
-				next.After = append(next.After, batch[n-1][at])
+			for _, column := range p.key {
+				next.After = append(next.After, batch[n-1][column])
 			}
 		}
-		err := m.to.within(ctx, func() error {
+		err := m.to.inTransaction(ctx, func() error {
 			if len(batch) > 0 {
 				if err := m.to.insert(ctx, p, batch); err != nil {
 					return err
@@ -241,9 +241,9 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 		return nil
 	}
 	err := m.from.read(ctx, p, p.state.After, true, func(row []any) error {
-		p.here.add(row)
+		p.source.add(row)
 		batch = append(batch, slices.Clone(row))
-		if size += len(p.here.buf); len(batch) >= m.batch || size >= batchBytes {
+		if size += len(p.source.buf); len(batch) >= m.batch || size >= batchBytes {
 			return flush(false)
 		}
 		return nil
@@ -256,8 +256,8 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 
 // restart empties a table of the target so that it is copied from the beginning.
 func (m *mover) restart(ctx context.Context, p *plan) error {
-	p.state, p.here, p.earlier = state{}, sum{}, false
-	return m.to.within(ctx, func() error {
+	p.state, p.source, p.earlier = state{}, sum{}, false
+	return m.to.inTransaction(ctx, func() error {
 		if err := m.to.exec(ctx, "DELETE FROM "+p.name); err != nil {
 			return err
 		}
@@ -277,15 +277,15 @@ func (s *side) insert(ctx context.Context, p *plan, rows [][]any) error {
 func (m *mover) compare(ctx context.Context) error {
 	for _, p := range m.plans {
 		if p.earlier {
-			p.here = sum{}
-			if err := m.from.sum(ctx, p, &p.here, func(int64) {}); err != nil {
+			p.source = sum{}
+			if err := m.from.sum(ctx, p, &p.source, func(int64) {}); err != nil {
 				return p.wrap(err)
 			}
 		}
-		if err := m.to.sum(ctx, p, &p.there, m.progress); err != nil {
+		if err := m.to.sum(ctx, p, &p.target, m.progress); err != nil {
 			return p.wrap(err)
 		}
-		if !p.here.equal(&p.there) && p.earlier {
+		if !p.source.equal(&p.target) && p.earlier {
 			m.Logger.Info("copying a table anew, which was changed since a part of it was copied",
 				zap.String("table", p.name))
 			err := m.restart(ctx, p)
@@ -294,16 +294,16 @@ func (m *mover) compare(ctx context.Context) error {
 				err = m.copyTable(ctx, p)
 			}
 			if err == nil {
-				p.there = sum{}
-				err = m.to.sum(ctx, p, &p.there, m.progress)
+				p.target = sum{}
+				err = m.to.sum(ctx, p, &p.target, m.progress)
 			}
 			if err != nil {
 				return p.wrap(err)
 			}
 		}
-		if !p.here.equal(&p.there) {
+		if !p.source.equal(&p.target) {
 			return fmt.Errorf("table %s is not equal: %d rows with the digest %x in the source, %d with %x in the target",
-				p.name, p.here.rows, p.here.digest(), p.there.rows, p.there.digest())
+				p.name, p.source.rows, p.source.digest(), p.target.rows, p.target.digest())
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		Tables: []Table{}, Indexed: []string{},
 	}
 	for _, p := range m.plans {
-		r.Tables = append(r.Tables, Table{p.name, p.there.rows, hex.EncodeToString(p.there.digest())})
+		r.Tables = append(r.Tables, Table{p.name, p.target.rows, hex.EncodeToString(p.target.digest())})
 	}
 	var err error
 	if r.Indexed, err = m.reindex(ctx); err == nil {

@@ -312,9 +312,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestGoesOn checks that a move that is interrupted anywhere continues where it ended, and that changes made meanwhile
-// arrive too. No server opens the incomplete database.
-func TestGoesOn(t *testing.T) {
+// TestInterruptedMoveResumes checks that a move that is interrupted anywhere continues where it ended, and that changes
+// made meanwhile arrive too. No server opens the incomplete database.
+func TestInterruptedMoveResumes(t *testing.T) {
 	t.Parallel()
 	path, want := filled(t)
 	for name, cut := range map[string]int64{"at once": 0, "early": 10, "late": 40, "while it compares": 70, "at the end": 100} {
@@ -384,8 +384,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestRefused checks that data is not moved that would not arrive unchanged or that others use.
-func TestRefused(t *testing.T) {
+// TestUnmovableDataIsRefused checks that data is not moved that would not arrive unchanged or that others use.
+func TestUnmovableDataIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		statement string // changes the source
@@ -423,9 +423,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPlaces checks that neither database may be in use, that the target must be empty, and that the source must have
-// the schema that this program knows.
-func TestPlaces(t *testing.T) {
+// TestUnsuitableDatabasesAreRefused checks that neither database may be in use, that the target must be empty, and that
+// the source must have the schema that this program knows.
+func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	t.Parallel()
 	path, _ := filled(t)
 	refused := func(what string, o Options, want string) {

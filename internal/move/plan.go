@@ -54,9 +54,9 @@ type plan struct {
 	schema   *store.Schema
 	rows     int64 // number of rows of the source at the beginning
 
-	state       state
-	earlier     bool // an earlier run copied a part of the table
-	here, there sum  // digests of the source and of the target
+	state          state
+	earlier        bool // an earlier run copied a part of the table
+	source, target sum  // digests of the source and of the target
 }
 
 func (p *plan) list() string { return strings.Join(p.columns, ", ") }
@@ -98,14 +98,14 @@ func (m *mover) plan(ctx context.Context) error {
 		}
 	}
 	for name, t := range from {
-		other := to[name]
-		if other == nil {
+		target := to[name]
+		if target == nil {
 			if !t.words() {
 				err = m.from.empty(ctx, name)
 			}
 		} else {
 			var p *plan
-			if p, err = planOf(t, other, m.From.Dialect()); err == nil {
+			if p, err = planOf(t, target, m.From.Dialect()); err == nil {
 				p.schema = schemas[name]
 				m.plans = append(m.plans, p)
 				if p.divided >= 0 && (p.schema == nil || p.schema.Partition == nil) {
@@ -146,7 +146,7 @@ func planOf(from, to *table, d store.Dialect) (*plan, error) {
 		if c.derived || c.words {
 			continue
 		}
-		if other := from.column(c.name); other == nil || other.derived {
+		if source := from.column(c.name); source == nil || source.derived {
 			return nil, fmt.Errorf("table %s: the column %s is on the target alone", from.name, c.name)
 		}
 		kind, err := kindOf(postgres.column(c.name).typ)

@@ -134,8 +134,8 @@ func (s *side) lastPostgres(ctx context.Context, p *plan) (last int64, err error
 // setLastPostgres makes the numbers of new rows continue after last, or after the greatest number assigned in the
 // target if that is greater.
 func (s *side) setLastPostgres(ctx context.Context, p *plan, last int64) error {
-	own, err := s.lastPostgres(ctx, p)
-	if err != nil || last <= own {
+	current, err := s.lastPostgres(ctx, p)
+	if err != nil || last <= current {
 		return err
 	}
 	return s.exec(ctx, "SELECT setval(pg_get_serial_sequence(?, ?), ?)", p.name, p.identity, last)
@@ -200,7 +200,7 @@ func (m *mover) openPostgresTarget(ctx context.Context) error {
 		if len(names) > 0 {
 			return fmt.Errorf("it is not empty, it has the table %s: a move is into an empty database", names[0])
 		}
-		if err := m.to.within(ctx, func() error { return m.mark(ctx) }); err != nil {
+		if err := m.to.inTransaction(ctx, func() error { return m.mark(ctx) }); err != nil {
 			return fmt.Errorf("marking the database: %w", err)
 		}
 	}
@@ -244,7 +244,7 @@ func (m *mover) finishPostgres(ctx context.Context) error {
 	if err := m.to.exec(ctx, "ANALYZE"); err != nil { // so that the first queries already have good plans
 		return err
 	}
-	return m.to.within(ctx, func() error {
+	return m.to.inTransaction(ctx, func() error {
 		for _, k := range keys {
 			if err := m.to.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+
 				" ADD CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {

@@ -53,8 +53,8 @@ func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[strin
 	})
 }
 
-// within runs do in a transaction and rolls it back if do returns an error.
-func (s *side) within(ctx context.Context, do func() error) error {
+// inTransaction runs do in a transaction and rolls it back if do returns an error.
+func (s *side) inTransaction(ctx context.Context, do func() error) error {
 	begin := "BEGIN"
 	if s.dialect() == store.SQLite {
 		begin = "BEGIN IMMEDIATE"
@@ -76,11 +76,11 @@ func (s *side) within(ctx context.Context, do func() error) error {
 func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*table, error) {
 	names := make(map[string]bool)
 	for _, schema := range schemas {
-		made, err := schema.Tables(s.dialect())
+		created, err := schema.Tables(s.dialect())
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range made {
+		for _, name := range created {
 			names[name] = true
 		}
 	}
@@ -97,8 +97,8 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 	var args []any
 	if ordered && len(p.key) > 0 {
 		names := make([]string, len(p.key))
-		for i, at := range p.key {
-			names[i] = p.columns[at]
+		for i, column := range p.key {
+			names[i] = p.columns[column]
 		}
 		key := strings.Join(names, ", ")
 		if after != nil {

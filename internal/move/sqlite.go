@@ -67,19 +67,19 @@ func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) 
 	if err != nil || !counted {
 		return last, err
 	}
-	var given int64
+	var assigned int64
 	if err := s.row(ctx, "SELECT COALESCE(max(seq), 0) FROM sqlite_sequence WHERE name = ?",
-		p.name).Scan(&given); err != nil {
+		p.name).Scan(&assigned); err != nil {
 		return 0, err
 	}
-	return max(last, given), nil
+	return max(last, assigned), nil
 }
 
 // counts reports whether a table has AUTOINCREMENT, with which SQLite never assigns a number twice.
 func (s *side) counts(ctx context.Context, name string) (bool, error) {
-	var made string
-	err := s.row(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", name).Scan(&made)
-	return strings.Contains(strings.ToUpper(made), "AUTOINCREMENT"), err
+	var definition string
+	err := s.row(ctx, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", name).Scan(&definition)
+	return strings.Contains(strings.ToUpper(definition), "AUTOINCREMENT"), err
 }
 
 // setLastSQLite makes the numbers of new rows continue after last, if the table has AUTOINCREMENT.
@@ -158,7 +158,7 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	if err := m.to.checkKeys(ctx); err != nil {
 		return err
 	}
-	err := m.to.within(ctx, func() error {
+	err := m.to.inTransaction(ctx, func() error {
 		for _, p := range m.plans {
 			if p.identity == "" {
 				continue
@@ -179,21 +179,21 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	if err := m.to.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		return err
 	}
-	beside := m.to.db.File()
+	unfinished := m.to.db.File()
 	m.to.end()
 	for _, ending := range []string{"-wal", "-shm", "-journal"} {
-		if info, err := os.Stat(beside + ending); err == nil && info.Size() > 0 && ending != "-shm" {
-			return fmt.Errorf("%s%s is left: another process has the new file open", beside, ending)
+		if info, err := os.Stat(unfinished + ending); err == nil && info.Size() > 0 && ending != "-shm" {
+			return fmt.Errorf("%s%s is left: another process has the new file open", unfinished, ending)
 		}
 	}
-	if err := os.Rename(beside, m.To.File()); err != nil {
+	if err := os.Rename(unfinished, m.To.File()); err != nil {
 		return err
 	}
 	if err := osfile.SyncFolder(filepath.Dir(m.To.File())); err != nil {
 		return err
 	}
 	for _, ending := range []string{"-wal", "-shm", ".migrate.lock"} {
-		_ = os.Remove(beside + ending)
+		_ = os.Remove(unfinished + ending)
 	}
 	conn, end, err := m.To.Alone(ctx)
 	if err != nil {

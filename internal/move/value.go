@@ -104,7 +104,7 @@ func (k kind) value(read any) (any, error) {
 
 func (k kind) number(read any) (any, error) {
 	v, ok := read.(int64)
-	if b, is := read.(bool); is {
+	if b, isBool := read.(bool); isBool {
 		ok = true
 		if b {
 			v = 1
@@ -159,7 +159,7 @@ func appendValue(b []byte, v any) []byte {
 	case time.Time:
 		return binary.BigEndian.AppendUint64(append(b, 'm'), uint64(v.UnixMicro()))
 	}
-	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value returns no other type
+	panic(fmt.Sprintf("a value of the type %T", v)) // kind.value returns no value of another type
 }
 
 // sum is a digest of rows that does not depend on their order: the sum of their SHA-256 hashes as numbers, modulo
@@ -233,22 +233,22 @@ func (c *cursor) UnmarshalJSON(text []byte) error {
 	}
 	*c = nil
 	for _, v := range all {
-		var one any
+		var element any
 		switch {
 		case v.Int != nil:
-			one = *v.Int
+			element = *v.Int
 		case v.Bool != nil:
-			one = *v.Bool
+			element = *v.Bool
 		case v.Float != nil:
-			one = math.Float64frombits(*v.Float)
+			element = math.Float64frombits(*v.Float)
 		case v.Text != nil:
-			one = *v.Text
+			element = *v.Text
 		case v.Bytes != nil:
-			one = *v.Bytes
+			element = *v.Bytes
 		case v.Moment != nil:
-			one = time.UnixMicro(*v.Moment).UTC()
+			element = time.UnixMicro(*v.Moment).UTC()
 		}
-		*c = append(*c, one)
+		*c = append(*c, element)
 	}
 	return nil
 }

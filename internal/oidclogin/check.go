@@ -23,7 +23,7 @@ type Facts struct {
 // Check fetches the discovery document and the keys of the provider, even if they are cached, and caches the document.
 // The error is for the operator: it describes the fault and may quote the provider.
 func (p *Provider) Check(ctx context.Context) (Facts, error) {
-	asked := p.asking.DoChan("", func() (any, error) {
+	fetched := p.asking.DoChan("", func() (any, error) {
 		k, err := p.fetch(p.o.Now())
 		if err == nil {
 			p.known.Store(k)
@@ -32,7 +32,7 @@ func (p *Provider) Check(ctx context.Context) (Facts, error) {
 	})
 	var k *known
 	select {
-	case answer := <-asked:
+	case answer := <-fetched:
 		if answer.Err != nil {
 			return Facts{}, answer.Err
 		}
@@ -63,7 +63,7 @@ func (p *Provider) countKeys(ctx context.Context, address string) (int, error) {
 	if response.StatusCode != http.StatusOK {
 		return 0, errors.New("it answered " + response.Status)
 	}
-	text, err := io.ReadAll(response.Body) // which is bounded
+	text, err := io.ReadAll(response.Body) // the transport limits its size
 	if err != nil {
 		return 0, err
 	}

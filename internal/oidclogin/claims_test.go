@@ -54,8 +54,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsOfUserInfo: what the ID token lacks of the claims that are named is asked for.
-func TestClaimsOfUserInfo(t *testing.T) {
+// TestClaimsFromUserInfo: what the ID token lacks of the claims that are named is asked for.
+func TestClaimsFromUserInfo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.at.Claims = map[string]any{"email": "ann@example.com", "email_verified": true, "groups": []string{"a"}}
@@ -67,7 +67,7 @@ func TestClaimsOfUserInfo(t *testing.T) {
 	}
 }
 
-func TestHint(t *testing.T) {
+func TestLoginHint(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, hint := range []string{"ann+x@example.com", ""} {

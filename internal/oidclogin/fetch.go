@@ -26,19 +26,19 @@ const (
 // fetcher is the transport for requests to a provider. The operator has configured the issuer's host. Other hosts come
 // from the provider's metadata, so connections to them are guarded (see package outbound).
 type fetcher struct {
-	host         string
-	own, foreign http.RoundTripper
+	host             string
+	trusted, foreign http.RoundTripper
 }
 
 func newClient(host string, allow []netip.Prefix) *http.Client {
 	guarded := outbound.NewClient(allow, fetchTimeout)
-	own := &http.Transport{
+	trusted := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: fetchTimeout, ForceAttemptHTTP2: true,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 	}
 	return &http.Client{
 		Timeout: fetchTimeout, CheckRedirect: guarded.CheckRedirect,
-		Transport: &fetcher{host, own, guarded.Transport},
+		Transport: &fetcher{host, trusted, guarded.Transport},
 	}
 }
 
@@ -47,11 +47,11 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !secure(r.URL) {
 		return nil, errors.New("an address of the identity provider is not https")
 	}
-	by := f.foreign
+	transport := f.foreign
 	if r.URL.Host == f.host {
-		by = f.own
+		transport = f.trusted
 	}
-	answer, err := by.RoundTrip(r)
+	answer, err := transport.RoundTrip(r)
 	if err == nil && answer.StatusCode >= http.StatusInternalServerError {
 		err = errors.New("it answered " + answer.Status)
 		_ = answer.Body.Close()
@@ -69,12 +69,12 @@ type downError struct{ error }
 func (e *downError) Unwrap() error { return e.error }
 
 // failed returns the error for a request to the provider that failed with err: a 503 if the provider was down, and
-// otherwise a refusal. what names the step that failed.
-func failed(what string, err error) error {
+// otherwise a refusal. step names the step that failed.
+func failed(step string, err error) error {
 	if _, down := errors.AsType[*downError](err); down {
-		return apierror.Unavailable(fromProvider, fmt.Errorf("%s: %w", what, err))
+		return apierror.Unavailable(fromProvider, fmt.Errorf("%s: %w", step, err))
 	}
-	return refused(fmt.Errorf("%s: %w", what, err))
+	return refused(fmt.Errorf("%s: %w", step, err))
 }
 
 // keySet records the error of a signature check, because the library passes on only the error's text.
@@ -112,7 +112,7 @@ func (p *Provider) discover(ctx context.Context) (*known, error) {
 	if old != nil && now.Before(old.until) {
 		return old, nil
 	}
-	asked := p.asking.DoChan("", func() (any, error) {
+	fetched := p.asking.DoChan("", func() (any, error) {
 		k, err := p.fetch(now)
 		if err == nil {
 			p.known.Store(k)
@@ -123,7 +123,7 @@ func (p *Provider) discover(ctx context.Context) (*known, error) {
 		return old, nil
 	}
 	select {
-	case answer := <-asked:
+	case answer := <-fetched:
 		if answer.Err != nil {
 			return nil, apierror.Unavailable(fromProvider, answer.Err)
 		}

@@ -259,23 +259,23 @@ var (
 // person. A state can be used once. The error is an *apierror.Error: 403 for a refusal, whose cause is for the log, or
 // 503 if the provider or the store of used states cannot be reached.
 func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (*Person, error) {
-	text, good := one(query, "state")
-	s, mine := p.open(from, text)
-	if !good || !mine {
+	text, single := parameter(query, "state")
+	s, valid := p.open(from, text)
+	if !single || !valid {
 		return nil, errState
 	}
 	k, err := p.discover(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if iss, good := one(query, "iss"); !good || iss != "" && iss != p.o.Issuer || iss == "" && k.sendsIss {
+	if iss, single := parameter(query, "iss"); !single || iss != "" && iss != p.o.Issuer || iss == "" && k.sendsIss {
 		return nil, refused(errors.New("the answer is of another issuer"))
 	}
 	if code := query.Get("error"); code != "" {
 		return nil, denied(code)
 	}
-	code, good := one(query, "code")
-	if !good || code == "" || len(code) > codeMost {
+	code, single := parameter(query, "code")
+	if !single || code == "" || len(code) > codeMost {
 		return nil, refused(errors.New("the answer has no code"))
 	}
 	if err := p.use(ctx, text); err != nil {
@@ -299,8 +299,8 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	return person, nil
 }
 
-// one returns a parameter of the query. ok is false if it occurs more than once (RFC 6749, section 3.1).
-func one(query url.Values, name string) (value string, ok bool) {
+// parameter returns a parameter of the query. ok is false if it occurs more than once (RFC 6749, section 3.1).
+func parameter(query url.Values, name string) (value string, ok bool) {
 	values := query[name]
 	return query.Get(name), len(values) < 2
 }
@@ -343,6 +343,6 @@ func (p *Provider) use(ctx context.Context, text string) error {
 func secure(u *url.URL) bool {
 	host := u.Hostname()
 	ip, err := netip.ParseAddr(host)
-	here := host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
-	return host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && here)
+	isLocal := host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
+	return host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && isLocal)
 }

@@ -87,9 +87,9 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestOfOneBrowser checks that a sign-in can be finished only with the browser, address and client that it was begun
-// with, and in time.
-func TestOfOneBrowser(t *testing.T) {
+// TestSignInIsBoundToBrowser checks that a sign-in can be finished only with the browser, address and client that it
+// was begun with, and in time.
+func TestSignInIsBoundToBrowser(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	back := f.begin(Ask{})
@@ -149,8 +149,8 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// TestForged checks that an ID token that the provider has not signed is refused.
-func TestForged(t *testing.T) {
+// TestForgedTokenIsRefused checks that an ID token that the provider has not signed is refused.
+func TestForgedTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	foreign := jwkstest.NewEC(elliptic.P256())
@@ -207,8 +207,9 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestAgain checks that a provider that was asked to authenticate the person again must confirm that it did.
-func TestAgain(t *testing.T) {
+// TestAuthenticationAgain checks that a provider that was asked to authenticate the person again must confirm that it
+// did.
+func TestAuthenticationAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.refuses(browser, f.begin(Ask{Again: true}), http.StatusForbidden)
@@ -242,7 +243,7 @@ func TestUserInfo(t *testing.T) {
 	}
 }
 
-func TestDown(t *testing.T) {
+func TestProviderDown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.at.Down = true
@@ -263,9 +264,9 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestLost checks that a sign-in that fails because the provider cannot be reached is a 503, and not the fault of the
-// person.
-func TestLost(t *testing.T) {
+// TestProviderLostDuringSignIn checks that a sign-in that fails because the provider cannot be reached is a 503, and
+// not the fault of the person.
+func TestProviderLostDuringSignIn(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/keys", "/userinfo", "/token"} {
 		f := newFixture(t)
@@ -280,8 +281,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestAskedBeside checks that no sign-in waits while the discovery document of the provider is fetched again.
-func TestAskedBeside(t *testing.T) {
+// TestDiscoveryDoesNotDelaySignIn checks that no sign-in waits while the discovery document of the provider is fetched
+// again.
+func TestDiscoveryDoesNotDelaySignIn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.begin(Ask{})
@@ -305,8 +307,9 @@ func unavailable(err error) bool {
 	return ok && e.Status == http.StatusServiceUnavailable
 }
 
-// TestGuard checks that an address that the provider names, other than its own, must not be in the operator's network.
-func TestGuard(t *testing.T) {
+// TestForeignEndpointsAreGuarded checks that an address that the provider names, other than its own, must not be in the
+// operator's network.
+func TestForeignEndpointsAreGuarded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, allow := range [][]netip.Prefix{nil, {netip.MustParsePrefix("127.0.0.0/8")}} {

@@ -72,14 +72,14 @@ func (p *Provider) verify(
 	if err := id.Claims(&claims); err != nil {
 		return nil, refused(err)
 	}
-	if azp, given := claims["azp"]; id.Nonce != nonce || given && azp != p.o.ClientID ||
-		!given && len(id.Audience) > 1 {
+	if azp, ok := claims["azp"]; id.Nonce != nonce || ok && azp != p.o.ClientID ||
+		!ok && len(id.Audience) > 1 {
 		return nil, refused(errors.New("the id_token is of another sign-in or client"))
 	}
 	if id.Subject == "" || len(id.Subject) > subjectMost {
 		return nil, refused(errors.New("the id_token has no good subject"))
 	}
-	if asked := authTime(claims); s.Again && asked.Before(s.began.Add(-leeway)) {
+	if authenticated := authTime(claims); s.Again && authenticated.Before(s.began.Add(-leeway)) {
 		return nil, refused(errors.New("the provider has not asked the person again"))
 	}
 	if p.lacks(claims) && k.provider.UserInfoEndpoint() != "" {
@@ -94,7 +94,7 @@ func (p *Provider) verify(
 		if err := info.Claims(&more); err != nil {
 			return nil, refused(err)
 		}
-		if _, given := claims["email"]; given { // an address and its verification must come from the same source
+		if _, ok := claims["email"]; ok { // an address and its verification must come from the same source
 			delete(more, "email_verified")
 		}
 		maps.Copy(more, claims)
@@ -133,14 +133,14 @@ func (p *Provider) person(claims map[string]any) *Person {
 	slices.SortStableFunc(person.Names, func(a, b string) int {
 		return cmp.Compare(strings.Count(a, "@"), strings.Count(b, "@"))
 	})
-	var theirs []any
+	var claimed []any
 	switch groups := claim(claims, p.o.GroupsClaim).(type) {
 	case string:
-		theirs = []any{groups}
+		claimed = []any{groups}
 	case []any:
-		theirs, person.Claimed = groups[:min(len(groups), groupsMost)], []string{}
+		claimed, person.Claimed = groups[:min(len(groups), groupsMost)], []string{}
 	}
-	for _, group := range theirs {
+	for _, group := range claimed {
 		if name, ok := group.(string); ok {
 			person.Claimed = append(person.Claimed, name)
 			person.Groups = append(person.Groups, p.o.Groups[name]...)

@@ -146,16 +146,16 @@ func value(v any, depth int) attribute.Value {
 	case map[string]any:
 		if depth > 0 {
 			pairs := make([]attribute.KeyValue, 0, len(v))
-			for name, one := range v {
-				pairs = append(pairs, attribute.KeyValue{Key: attribute.Key(name), Value: value(one, depth-1)})
+			for name, member := range v {
+				pairs = append(pairs, attribute.KeyValue{Key: attribute.Key(name), Value: value(member, depth-1)})
 			}
 			return attribute.MapValue(pairs...)
 		}
 	case []any:
 		if depth > 0 {
 			list := make([]attribute.Value, len(v))
-			for i, one := range v {
-				list[i] = value(one, depth-1)
+			for i, element := range v {
+				list[i] = value(element, depth-1)
 			}
 			return attribute.SliceValue(list...)
 		}

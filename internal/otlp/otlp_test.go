@@ -155,8 +155,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestNobody checks that an unreachable collector delays nobody and is reported once.
-func TestNobody(t *testing.T) {
+// TestUnreachableCollector checks that an unreachable collector delays nobody and is reported once.
+func TestUnreachableCollector(t *testing.T) {
 	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "500") // ms
 	told := make(chan error, 100)
 	otlp.OnError(func(err error) { told <- err })

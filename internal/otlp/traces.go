@@ -62,8 +62,8 @@ func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string,
 	}
 }
 
-// methodOf returns the request's method twice: for the name of a span and for its attribute. An unknown method, which
-// may be any text from the client, is replaced (OpenTelemetry semantic conventions, HTTP spans).
+// methodOf returns a request's method in the two forms for the name of a span and for its attribute. An unknown method,
+// which may be any text from the client, is replaced (OpenTelemetry semantic conventions, HTTP spans).
 func methodOf(r *http.Request) (name, method string) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

@@ -35,7 +35,7 @@ func (c *Connections) Watch(t *http.Transport) {
 }
 
 func (c *Connections) keep(conn net.Conn) (net.Conn, error) {
-	kept := &connection{conn, c}
+	tracked := &connection{conn, c}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isCut.Load() {
@@ -45,8 +45,8 @@ func (c *Connections) keep(conn net.Conn) (net.Conn, error) {
 	if c.open == nil {
 		c.open = make(map[*connection]struct{})
 	}
-	c.open[kept] = struct{}{}
-	return kept, nil
+	c.open[tracked] = struct{}{}
+	return tracked, nil
 }
 
 // Cut closes all connections. New connections are refused from then on.

@@ -22,11 +22,11 @@ func Dialer(allow []netip.Prefix) *net.Dialer {
 	return &net.Dialer{
 		Timeout: 10 * time.Second, KeepAlive: 30 * time.Second,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
+			target, err := netip.ParseAddrPort(address)
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrNotAllowed, err)
 			}
-			if !Allowed(at.Addr(), allow) {
+			if !Allowed(target.Addr(), allow) {
 				return ErrNotAllowed
 			}
 			return nil

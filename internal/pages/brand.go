@@ -34,7 +34,7 @@ func NewBrandedLook(
 				file, strings.Join(slices.Sorted(maps.Keys(samples)), ", "))
 		}
 	}
-	l, err := newLook(name, funcs, own, files, folder)
+	l, err := newLook(name, funcs, builtIn, files, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +44,12 @@ func NewBrandedLook(
 			return nil, fmt.Errorf("templates/%s.html: %w", page, err)
 		}
 	}
-	in := languages.Choose()
-	t, err := l.bareIn(in)
+	language := languages.Choose()
+	t, err := l.bareIn(language)
 	if err != nil {
 		return nil, err
 	}
-	return l, t.ExecuteTemplate(io.Discard, "bare", l.bareOf(in, "", look.Bar{}, refusal))
+	return l, t.ExecuteTemplate(io.Discard, "bare", l.bareOf(language, "", look.Bar{}, refusal))
 }
 
 // try renders a page with shown as Call.Site and data, and discards the result.

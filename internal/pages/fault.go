@@ -39,10 +39,10 @@ var headings = map[int]string{
 	http.StatusServiceUnavailable:    "Not available right now",
 }
 
-func faultOf(e *apierror.Error, in *locale.Language) Fault {
+func faultOf(e *apierror.Error, language *locale.Language) Fault {
 	return Fault{
-		Status: e.Status, Heading: in.Translate(cmp.Or(headings[e.Status], headings[http.StatusInternalServerError])),
-		Message: sentence(in.Message(e.Message)), Wait: e.RetryAfter,
+		Status: e.Status, Heading: language.Translate(cmp.Or(headings[e.Status], headings[http.StatusInternalServerError])),
+		Message: sentence(language.Message(e.Message)), Wait: e.RetryAfter,
 	}
 }
 
@@ -87,12 +87,12 @@ func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) 
 }
 
 func (l *Look) errorPage(
-	in *locale.Language, mount string, bar look.Bar, e *apierror.Error,
+	language *locale.Language, mount string, bar look.Bar, e *apierror.Error,
 ) (http.Header, []byte) {
 	var out bytes.Buffer
-	t, err := l.bareIn(in)
+	t, err := l.bareIn(language)
 	if err == nil {
-		err = t.ExecuteTemplate(&out, "bare", l.bareOf(in, mount, bar, e))
+		err = t.ExecuteTemplate(&out, "bare", l.bareOf(language, mount, bar, e))
 	}
 	if err != nil {
 		panic(err) // a test of each service runs it
@@ -112,10 +112,10 @@ type bare struct {
 	Top   look.Top
 }
 
-func (l *Look) bareOf(in *locale.Language, mount string, bar look.Bar, e *apierror.Error) bare {
+func (l *Look) bareOf(language *locale.Language, mount string, bar look.Bar, e *apierror.Error) bare {
 	top := look.Top{
-		Bar: bar, Home: mount + "/", Translate: func(english string) string { return in.Translate(english) },
+		Bar: bar, Home: mount + "/", Translate: func(english string) string { return language.Translate(english) },
 		At: func(name string) string { return l.address(mount, bar.Brand, name) },
 	}
-	return bare{faultOf(e, in), mount, l.links(mount, bar.Brand), top}
+	return bare{faultOf(e, language), mount, l.links(mount, bar.Brand), top}
 }

@@ -43,9 +43,9 @@ func LoadLanguages(fallback string, offered []string, service fs.FS, folder stri
 
 // In returns a copy of the look that shows its pages in languages.
 func (l *Look) In(languages *locale.Languages) *Look {
-	in := *l
-	in.languages, in.spoken = languages, newSpoken()
-	return &in
+	copied := *l
+	copied.languages, copied.spoken = languages, newSpoken()
+	return &copied
 }
 
 // spoken caches the templates of a look in the languages in which they were shown so far.
@@ -58,21 +58,23 @@ type spoken struct {
 func newSpoken() *spoken { return &spoken{templates: make(map[[2]string]*template.Template)} }
 
 // page returns the template of a page in a language.
-func (l *Look) page(in *locale.Language, name string) (*template.Template, error) {
+func (l *Look) page(language *locale.Language, name string) (*template.Template, error) {
 	base, ok := l.pages[name]
 	if !ok {
 		return nil, fmt.Errorf("there is no page %q", name)
 	}
-	return l.find(in, name, base)
+	return l.find(language, name, base)
 }
 
 // bareIn returns the templates that pages share, in a language.
-func (l *Look) bareIn(in *locale.Language) (*template.Template, error) { return l.find(in, "", l.bare) }
+func (l *Look) bareIn(language *locale.Language) (*template.Template, error) {
+	return l.find(language, "", l.bare)
+}
 
 // find returns a template in a language, which is a clone of base.
-func (l *Look) find(in *locale.Language, name string, base *template.Template) (*template.Template, error) {
+func (l *Look) find(language *locale.Language, name string, base *template.Template) (*template.Template, error) {
 	s := l.spoken
-	key := [2]string{in.Tag(), name}
+	key := [2]string{language.Tag(), name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.templates[key]; t != nil {
@@ -82,7 +84,7 @@ func (l *Look) find(in *locale.Language, name string, base *template.Template) (
 	if err != nil {
 		return nil, err
 	}
-	t.Funcs(wordsIn(in)).Funcs(l.funcs)
+	t.Funcs(wordsIn(language)).Funcs(l.funcs)
 	s.templates[key] = t
 	return t, nil
 }
@@ -112,10 +114,10 @@ var scriptTexts = []string{
 
 // scripted returns the attribute of the body element that has the script's texts in a language. It is empty for
 // English.
-func scripted(in *locale.Language) template.HTMLAttr {
+func scripted(language *locale.Language) template.HTMLAttr {
 	texts := make(map[string]string)
 	for _, english := range scriptTexts {
-		if text := in.Translate(english); text != english {
+		if text := language.Translate(english); text != english {
 			texts[english] = text
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	texts := localetest.New()
-	texts.Templates(t, own, "templates/*.html")
+	texts.Templates(t, builtIn, "templates/*.html")
 	texts.Template(t, "look.Templates", look.Templates)
 	texts.Source(t, ".", map[string]int{"f.fault": 0})
 	texts.Variable(t, "language.go", "scriptTexts")

@@ -16,13 +16,13 @@ import (
 )
 
 //go:embed templates
-var own embed.FS
+var builtIn embed.FS
 
 // Look holds the templates and static files of a service, which all its sites share.
 type Look struct {
 	name  string
 	pages map[string]*template.Template // by file name, each within the layout; they are only cloned
-	bare  *template.Template            // only cloned, too
+	bare  *template.Template            // only cloned, as above
 	files *webassets.Files
 
 	languages *locale.Languages // nil: English only
@@ -36,7 +36,7 @@ type Look struct {
 // resource.Templates; files of the service replace those in them. The files are part of the program, so NewLook panics
 // if they are invalid.
 func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {
-	l, err := newLook(name, funcs, slices.Concat([]fs.FS{own}, shared, []fs.FS{files})...)
+	l, err := newLook(name, funcs, slices.Concat([]fs.FS{builtIn}, shared, []fs.FS{files})...)
 	if err != nil {
 		panic(err)
 	}

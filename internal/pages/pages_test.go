@@ -430,8 +430,9 @@ func TestForms(t *testing.T) {
 	guest.get("/things/7").want(303)
 }
 
-// TestElse submits forms that were made in the same browser before somebody signed in, or for another person.
-func TestElse(t *testing.T) {
+// TestFormOfAnotherPerson submits forms that were made in the same browser before somebody signed in, or for another
+// person.
+func TestFormOfAnotherPerson(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "", func(o *Options[*shop]) {
 		for i := range o.Table {
@@ -476,8 +477,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestSecondEdit checks that whoever saves second sees both versions, and can then save over the first.
-func TestSecondEdit(t *testing.T) {
+// TestConflictingEdit checks that whoever saves second sees both versions, and can then save over the first.
+func TestConflictingEdit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
 	p := s.signedIn("").get("/things/7")
@@ -607,8 +608,9 @@ func TestBar(t *testing.T) {
 	b.get("/shop/assets/brand.png").want(404)
 }
 
-// TestNames checks that the names of cookies, fields and parameters that a contract requires replace the usual ones.
-func TestNames(t *testing.T) {
+// TestConfiguredNames checks that the names of cookies, fields and parameters that a contract requires replace the
+// usual ones.
+func TestConfiguredNames(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "https://id.example.com", func(o *Options[*shop]) {
 		o.SessionCookie, o.TokenField, o.Back = "sid", "csrf_token", "redirect"
@@ -784,8 +786,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestOnce checks that the same form submitted twice has the same key, and that another text has another key.
-func TestOnce(t *testing.T) {
+// TestFormSentTwice checks that the same form submitted twice has the same key, and that another text has another key.
+func TestFormSentTwice(t *testing.T) {
 	t.Parallel()
 	once := func(path, word string, texts ...string) string {
 		c := newCall(&site{look: new(Look)}, nil, httptest.NewRequest(http.MethodPost, path, nil))

@@ -28,9 +28,9 @@ func (c *Call) Match() rest.Match {
 	return func(tag string) bool { return tag == version }
 }
 
-// Changed reports whether err refuses a change because the record no longer has the version that was edited. If so, it
-// returns a refusal worded for people, and otherwise err.
-func Changed(err error) (refusal error, is bool) {
+// Changed reports whether err refuses a change because the record no longer has the version that was edited. If so,
+// refusal is worded for people; otherwise it is err.
+func Changed(err error) (refusal error, conflict bool) {
 	e, ok := apierror.From(err)
 	if !ok || e.Status != http.StatusPreconditionFailed {
 		return err, false
@@ -43,16 +43,16 @@ func Changed(err error) (refusal error, is bool) {
 // after a conflict it is the current version, which the function now returns. The error is the refusal, worded for
 // people, or an error of now.
 func (c *Call) Edit(refusal error, now func() (tag string, differing any, err error)) (Edit, error) {
-	refusal, is := Changed(refusal)
+	refusal, conflict := Changed(refusal)
 	e := Edit{Version: c.Form.Text("version")}
-	if !is && e.Version != "" {
+	if !conflict && e.Version != "" {
 		return e, refusal
 	}
 	tag, differing, err := now()
 	if err != nil {
 		return e, err
 	}
-	if e.Version = tag; is {
+	if e.Version = tag; conflict {
 		e.Differing = differing
 	}
 	return e, refusal

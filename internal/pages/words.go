@@ -13,19 +13,19 @@ import (
 )
 
 // wordsIn returns the functions of all templates, for a language.
-func wordsIn(in *locale.Language) template.FuncMap {
+func wordsIn(language *locale.Language) template.FuncMap {
 	return template.FuncMap{
-		"t": in.TranslateHTML,
-		"tn": func(n int64, one, other string, values ...any) template.HTML {
-			return pluralIn(in, n, one, other, values)
+		"t": language.TranslateHTML,
+		"tn": func(n int64, singular, plural string, values ...any) template.HTML {
+			return pluralIn(language, n, singular, plural, values)
 		},
-		"language": in.Tag,
-		"scripted": func() template.HTMLAttr { return scripted(in) },
+		"language": language.Tag,
+		"scripted": func() template.HTMLAttr { return scripted(language) },
 		"plural":   plural,
-		"bytes":    func(n int64) string { return bytesOf(in, n) },
-		"count":    func(n int64) template.HTML { return number(in, n) },
-		"sentence": func(text string) string { return sentence(in.Message(text)) },
-		"duration": func(d time.Duration) string { return duration(in, d) },
+		"bytes":    func(n int64) string { return bytesOf(language, n) },
+		"count":    func(n int64) template.HTML { return number(language, n) },
+		"sentence": func(text string) string { return sentence(language.Message(text)) },
+		"duration": func(d time.Duration) string { return duration(language, d) },
 		"link":     func(href string, label any) link { return link{href, label} },
 		"yes":      func(b *bool) bool { return b != nil && *b },
 		"deref":    deref,
@@ -47,8 +47,8 @@ func deref(text *string) string {
 
 // When shows a time: a time.Time, a number of microseconds or a value with a method Time. It shows the short form, with
 // the exact time in the title.
-func (v *View) When(at any) template.HTML {
-	switch t := at.(type) {
+func (v *View) When(value any) template.HTML {
+	switch t := value.(type) {
 	case int64:
 		return moment(v.call.language, t, v.Zone())
 	case time.Time:
@@ -63,21 +63,21 @@ func (v *View) When(at any) template.HTML {
 }
 
 // moment shows a time in microseconds since 1970, in a zone. Zero means never.
-func moment(in *locale.Language, micros int64, zone *time.Location) template.HTML {
+func moment(language *locale.Language, micros int64, zone *time.Location) template.HTML {
 	if micros == 0 {
-		return in.TranslateHTML("never")
+		return language.TranslateHTML("never")
 	}
 	t := time.UnixMicro(micros).In(zone)
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + template.HTMLEscapeString(in.Exact(t)) + `">` + //nolint:gosec // escaped
-		template.HTMLEscapeString(in.Moment(t)) + `</time>`)
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + template.HTMLEscapeString(language.Exact(t)) + `">` + //nolint:gosec // escaped
+		template.HTMLEscapeString(language.Moment(t)) + `</time>`)
 }
 
-// Plural returns a number with its noun in English: one for the number 1, and many otherwise.
-func Plural(n int64, one, many string) string {
+// Plural returns a number with its noun in English: singular for the number 1, and plural otherwise.
+func Plural(n int64, singular, plural string) string {
 	if n == 1 {
-		return "1 " + one
+		return "1 " + singular
 	}
-	return count(n) + " " + many
+	return count(n) + " " + plural
 }
 
 // count returns a number with its thousands separated.
@@ -90,24 +90,24 @@ func count(n int64) string {
 }
 
 // number shows a number. A script formats large numbers in the reader's usual format.
-func number(in *locale.Language, n int64) template.HTML {
+func number(language *locale.Language, n int64) template.HTML {
 	if n < 1000 {
 		return template.HTML(strconv.FormatInt(n, 10)) //nolint:gosec // digits
 	}
-	return template.HTML(`<data value="` + strconv.FormatInt(n, 10) + `">` + template.HTMLEscapeString(in.Number(n)) + `</data>`) //nolint:gosec // digits
+	return template.HTML(`<data value="` + strconv.FormatInt(n, 10) + `">` + template.HTMLEscapeString(language.Number(n)) + `</data>`) //nolint:gosec // digits
 }
 
 // pluralIn returns the form of a text for a number; see locale.Language.PluralHTML.
-func pluralIn(in *locale.Language, n int64, one, other string, values []any) template.HTML {
-	return in.PluralHTML(n, one, other, append(values, "n", number(in, n))...)
+func pluralIn(language *locale.Language, n int64, singular, plural string, values []any) template.HTML {
+	return language.PluralHTML(n, singular, plural, append(values, "n", number(language, n))...)
 }
 
 // plural works like Plural and returns HTML.
-func plural(n int64, one, many string) template.HTML {
+func plural(n int64, singular, plural string) template.HTML {
 	if n == 1 {
-		return template.HTML("1 " + template.HTMLEscapeString(one)) //nolint:gosec // escaped
+		return template.HTML("1 " + template.HTMLEscapeString(singular)) //nolint:gosec // escaped
 	}
-	return number(nil, n) + template.HTML(" "+template.HTMLEscapeString(many)) //nolint:gosec // escaped
+	return number(nil, n) + template.HTML(" "+template.HTMLEscapeString(plural)) //nolint:gosec // escaped
 }
 
 // sentence turns a message of a service into a sentence.
@@ -131,25 +131,25 @@ func Capital(text string) string {
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
 // duration returns a wait in words.
-func duration(in *locale.Language, d time.Duration) string {
+func duration(language *locale.Language, d time.Duration) string {
 	switch {
 	case d <= 0:
 		return ""
 	case d <= 90*time.Second:
-		return in.Plural(int64(math.Ceil(d.Seconds())), "{n} second", "{n} seconds")
+		return language.Plural(int64(math.Ceil(d.Seconds())), "{n} second", "{n} seconds")
 	case d <= 90*time.Minute:
-		return in.Plural(int64(math.Ceil(d.Minutes())), "{n} minute", "{n} minutes")
+		return language.Plural(int64(math.Ceil(d.Minutes())), "{n} minute", "{n} minutes")
 	}
-	return in.Plural(int64(math.Ceil(d.Hours())), "{n} hour", "{n} hours")
+	return language.Plural(int64(math.Ceil(d.Hours())), "{n} hour", "{n} hours")
 }
 
 // bytesOf returns a size in bytes in words.
-func bytesOf(in *locale.Language, n int64) string {
+func bytesOf(language *locale.Language, n int64) string {
 	switch {
 	case n < 1<<10:
-		return in.Plural(n, "{n} byte", "{n} bytes")
+		return language.Plural(n, "{n} byte", "{n} bytes")
 	case n < 1<<20:
-		return in.Fraction(float64(n)/(1<<10)) + "\u00a0KiB"
+		return language.Fraction(float64(n)/(1<<10)) + "\u00a0KiB"
 	}
-	return in.Fraction(float64(n)/(1<<20)) + "\u00a0MiB"
+	return language.Fraction(float64(n)/(1<<20)) + "\u00a0MiB"
 }

@@ -64,21 +64,21 @@ func (l *Leaked) check() error {
 	return err
 }
 
-func (l *Leaked) fault(what string) error {
+func (l *Leaked) fault(detail string) error {
 	return fmt.Errorf("%s is not a list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s",
-		l.name, what)
+		l.name, detail)
 }
 
-// line returns the hash in the line that begins at offset at, in upper case, and the offset of the next line.
-func (l *Leaked) line(at int64) (hash string, next int64, err error) {
+// line returns the hash in the line that begins at the offset start, in upper case, and the offset of the next line.
+func (l *Leaked) line(start int64) (hash string, next int64, err error) {
 	var buffer [maxLine]byte
-	n, err := l.file.ReadAt(buffer[:], at)
+	n, err := l.file.ReadAt(buffer[:], start)
 	if err != nil && err != io.EOF {
 		return "", 0, err
 	}
 	text := buffer[:n]
 	length := bytes.IndexByte(text, '\n')
-	next = at + int64(length) + 1
+	next = start + int64(length) + 1
 	if length < 0 {
 		length, next = n, l.size
 	}
@@ -92,14 +92,14 @@ func (l *Leaked) line(at int64) (hash string, next int64, err error) {
 	return hash, next, nil
 }
 
-// begin returns the offset of the first line that begins at or after the offset at. It returns the size of the file if
+// begin returns the offset of the first line that begins at or after an offset. It returns the size of the file if
 // no line does.
-func (l *Leaked) begin(at int64) (int64, error) {
-	if at == 0 {
+func (l *Leaked) begin(offset int64) (int64, error) {
+	if offset == 0 {
 		return 0, nil
 	}
 	var buffer [maxLine]byte
-	n, err := l.file.ReadAt(buffer[:], at-1)
+	n, err := l.file.ReadAt(buffer[:], offset-1)
 	if err != nil && err != io.EOF {
 		return 0, err
 	}
@@ -110,7 +110,7 @@ func (l *Leaked) begin(at int64) (int64, error) {
 		}
 		return l.size, nil
 	}
-	return at + int64(end), nil
+	return offset + int64(end), nil
 }
 
 // Has reports whether a password is on the list. It reports false on a nil *Leaked.
@@ -119,24 +119,24 @@ func (l *Leaked) Has(password string) (bool, error) {
 		return false, nil
 	}
 	sum := sha1.Sum([]byte(password)) //nolint:gosec // the format of the list
-	want := strings.ToUpper(hex.EncodeToString(sum[:]))
+	target := strings.ToUpper(hex.EncodeToString(sum[:]))
 	for low, high := int64(0), l.size; low < high; {
 		middle := low + (high-low)/2
-		at, err := l.begin(middle)
+		start, err := l.begin(middle)
 		if err != nil {
 			return false, err
 		}
-		if at >= high {
+		if start >= high {
 			high = middle
 			continue
 		}
-		hash, next, err := l.line(at)
+		hash, next, err := l.line(start)
 		switch {
 		case err != nil:
 			return false, err
-		case hash == want:
+		case hash == target:
 			return true, nil
-		case hash < want:
+		case hash < target:
 			low = next
 		default:
 			high = middle

@@ -63,7 +63,7 @@ type Hasher struct {
 func (h Hasher) Hash(ctx context.Context, password string) (stored string, err error) {
 	s := sum{Params: h.params(), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(s.salt) // never fails
-	if err = h.run(ctx, func() { s.sum = s.of(norm.NFC.String(password)) }); err != nil {
+	if err = h.run(ctx, func() { s.sum = s.hash(norm.NFC.String(password)) }); err != nil {
 		return "", err
 	}
 	return s.String(), nil
@@ -114,7 +114,7 @@ func (h Hasher) comparison(stored string) func(text string) bool {
 	if !known {
 		s = sum{h.params(), make([]byte, saltSize), make([]byte, sumSize)}
 	}
-	return func(text string) bool { return subtle.ConstantTimeCompare(s.sum, s.of(text)) == 1 && known }
+	return func(text string) bool { return subtle.ConstantTimeCompare(s.sum, s.hash(text)) == 1 && known }
 }
 
 // Stale reports whether a stored password was hashed with other parameters than those for new hashes, or by another
@@ -182,9 +182,9 @@ type sum struct {
 	salt, sum []byte
 }
 
-// of returns the hash of a password with the salt and the parameters of s. It is as long as s.sum, or sumSize if that
+// hash returns the hash of a password with the salt and the parameters of s. It is as long as s.sum, or sumSize if that
 // is empty.
-func (s sum) of(password string) []byte {
+func (s sum) hash(password string) []byte {
 	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes,
 		uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // at most maxForeignSum
 }

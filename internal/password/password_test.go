@@ -117,7 +117,7 @@ func TestForms(t *testing.T) {
 	h, ctx := Hasher{Params: cheap}, t.Context()
 	old := func(password string) string { // stored by a program that takes a password as it is typed
 		s := sum{cheap, make([]byte, saltSize), nil}
-		s.sum = s.of(password)
+		s.sum = s.hash(password)
 		return s.String()
 	}
 	imported := func(password string) string {

@@ -12,7 +12,7 @@ const (
 	phpassDigits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	phpassSize   = 34
 	minPhpass    = 7
-	maxPhpass    = 20 // the largest logarithm that is accepted
+	maxPhpass    = 20 // maximum logarithm
 )
 
 // parsePhpass parses a portable hash of phpass. ok is false for any other form, and for a hash that would cost too much

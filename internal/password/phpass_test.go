@@ -34,9 +34,9 @@ func TestPhpass(t *testing.T) {
 	}
 }
 
-// TestEscaped checks that a hash of another program also matches the password that was escaped for HTML before it was
-// hashed, as phpBB does, and that a hash of our own does not.
-func TestEscaped(t *testing.T) {
+// TestPasswordEscapedForHTML checks that a hash of another program also matches the password that was escaped for HTML
+// before it was hashed, as phpBB does, and that a hash of our own does not.
+func TestPasswordEscapedForHTML(t *testing.T) {
 	t.Parallel()
 	h := Hasher{Params: cheap}
 	own, err := h.Hash(t.Context(), "a&amp;b&quot;&lt;")

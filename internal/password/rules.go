@@ -35,8 +35,8 @@ func (r Rules) Check(password string, tried ...string) error {
 		return ErrLong
 	}
 	bare := text.Fold(password)
-	for _, one := range tried {
-		if one != "" && text.Fold(one) == bare {
+	for _, guess := range tried {
+		if guess != "" && text.Fold(guess) == bare {
 			return ErrGuessable
 		}
 	}

@@ -30,8 +30,8 @@ func sha256Of(text []byte) []byte { sum := sha256.Sum256(text); return sum[:] }
 // if the kind is unknown.
 func parseSalted(kind string, salt []byte) (derive func(password []byte) []byte, size int) {
 	digits := func(sum []byte) []byte { return hex.AppendEncode(nil, sum) }
-	behind := func(of func([]byte) []byte) func([]byte) []byte {
-		return func(password []byte) []byte { return of(append(digits(of(password)), salt...)) }
+	behind := func(hash func([]byte) []byte) func([]byte) []byte {
+		return func(password []byte) []byte { return hash(append(digits(hash(password)), salt...)) }
 	}
 	switch kind {
 	case SaltedMyBB:

@@ -96,9 +96,9 @@ func (r *Rules[ID]) Account(c store.Conn, p *oidclogin.Person) (ID, error) {
 	return id, err
 }
 
-func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (none ID, err error) {
+func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (zero ID, err error) {
 	if !Identifies(p.Issuer, p.Subject) {
-		return none, &RefusedError{BadSubject}
+		return zero, &RefusedError{BadSubject}
 	}
 	if id, err := r.Linked(c, p.Issuer, p.Subject); !errors.Is(err, sql.ErrNoRows) {
 		return id, err
@@ -106,25 +106,25 @@ func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (none ID, err err
 	email, err := mailaddress.Parse(p.Email)
 	switch {
 	case r.Join == nil:
-		return none, &RefusedError{NoRegistration}
+		return zero, &RefusedError{NoRegistration}
 	case err != nil:
-		return none, &RefusedError{NoAddress}
+		return zero, &RefusedError{NoAddress}
 	case !p.Confirmed && !r.JoinUnconfirmed:
-		return none, &RefusedError{Unconfirmed}
+		return zero, &RefusedError{Unconfirmed}
 	}
 	h, err := r.Holder(c, mailaddress.Key(email))
 	if err == nil {
 		if err := h.admits(p, email); err != nil {
-			return none, err
+			return zero, err
 		}
 		return h.ID, r.Link(c, h.ID, false)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
-		return none, err
+		return zero, err
 	}
 	id, err := r.Join(c, email)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	return id, r.Link(c, id, true)
 }

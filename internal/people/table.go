@@ -24,13 +24,13 @@ func (t Table) Link(c store.Conn, id int64, issuer, subject string) error {
 }
 
 // Has reports whether an account is linked with a person of an issuer.
-func (t Table) Has(c store.Conn, id int64, issuer string) (has bool, err error) {
-	err = c.Row("SELECT EXISTS (SELECT 1 FROM "+string(t)+" WHERE user_id = ? AND issuer = ?)", id, issuer).Scan(&has)
-	return has, err
+func (t Table) Has(c store.Conn, id int64, issuer string) (linked bool, err error) {
+	err = c.Row("SELECT EXISTS (SELECT 1 FROM "+string(t)+" WHERE user_id = ? AND issuer = ?)", id, issuer).Scan(&linked)
+	return linked, err
 }
 
-// IfLinked calls then with the id of a person's account. It does nothing if the person has no account.
-func (t Table) IfLinked(c store.Conn, issuer, subject string, then func(id int64) error) error {
+// IfLinked calls do with the id of a person's account. It does nothing if the person has no account.
+func (t Table) IfLinked(c store.Conn, issuer, subject string, do func(id int64) error) error {
 	id, err := t.Linked(c, issuer, subject)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -38,5 +38,5 @@ func (t Table) IfLinked(c store.Conn, issuer, subject string, then func(id int64
 	if err != nil {
 		return err
 	}
-	return then(id)
+	return do(id)
 }

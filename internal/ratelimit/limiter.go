@@ -15,7 +15,7 @@ const maxBuckets = 100_000
 type Limiter struct {
 	limit Limit
 	now   func() time.Time
-	begun time.Time // all moments count from here, so that it does not matter if the wall clock is set
+	begun time.Time // moments count from here, so that setting the wall clock has no effect
 
 	mu    sync.Mutex
 	full  map[string]instant.Moment // when each bucket is full again

@@ -40,8 +40,8 @@ func (l Limit) Take(full, now instant.Moment) (next instant.Moment, wait time.Du
 		return full, 0
 	}
 	full = max(full, now)
-	if late := full.Sub(now) - time.Duration(l.Burst-1)*l.Interval; late > 0 {
-		return full, late
+	if excess := full.Sub(now) - time.Duration(l.Burst-1)*l.Interval; excess > 0 {
+		return full, excess
 	}
 	return full.Add(l.Interval), 0
 }

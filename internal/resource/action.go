@@ -46,7 +46,7 @@ type confirmPage struct {
 	Here     string
 	Question string
 	Names    []string
-	Rows     []string // as they were ticked
+	Rows     []string // the values of the ticked rows
 	Ask      []input
 	Button   button
 }
@@ -75,9 +75,9 @@ func find[C Caller](actions []Action[C], name string) *Action[C] {
 func (l *List[C, R]) act(c C) error {
 	p := c.Common()
 	name, values := p.Form.Text("do"), p.Form.Values("row")
-	if one := p.Form.Text("one"); one != "" {
+	if pressed := p.Form.Text("one"); pressed != "" {
 		var value string
-		name, value, _ = strings.Cut(one, " ")
+		name, value, _ = strings.Cut(pressed, " ")
 		values = []string{value}
 	}
 	a, here := find(l.Actions, name), l.here(p)
@@ -97,21 +97,21 @@ func (l *List[C, R]) act(c C) error {
 	if a.Make != nil {
 		return a.reveal(c, rows[0], here)
 	}
-	done, refused, err := a.over(c, rows)
+	done, refused, err := a.runAll(c, rows)
 	if err != nil {
 		return err
 	}
 	if len(refused) == 0 {
 		return p.Redirect(here, l.sentence(a, rows, done))
 	}
-	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // what was entered may be at fault
+	if len(a.Ask) > 0 && done == 0 && len(rows) == 1 { // the entered values may be at fault
 		return a.confirm(c, refused[0].err, l.Head, here, rows, values)
 	}
 	refusal := &apierror.Error{Status: http.StatusConflict, Code: "conflict"}
 	ticked := make([]string, len(refused))
-	for i, one := range refused {
-		ticked[i] = one.id
-		refusal.Details = append(refusal.Details, apierror.Detail{Message: one.name + ": " + one.reason()})
+	for i, row := range refused {
+		ticked[i] = row.id
+		refusal.Details = append(refusal.Details, apierror.Detail{Message: row.name + ": " + row.reason()})
 	}
 	return l.show(c, refusal, l.sentence(a, rows, done), ticked...)
 }
@@ -130,9 +130,9 @@ func (r refusedRow) reason() string {
 	return e.Message
 }
 
-// over runs the action on one row after another. done counts the rows on which it succeeded, and refused lists those
-// for which it was refused. over stops and returns an error only for a failure that does not concern the row.
-func (a *Action[C]) over(c C, rows []chosenRow) (done int, refused []refusedRow, err error) {
+// runAll runs the action on one row after another. done counts the rows on which it succeeded, and refused lists those
+// for which it was refused. runAll stops and returns an error only for a failure that does not concern the row.
+func (a *Action[C]) runAll(c C, rows []chosenRow) (done int, refused []refusedRow, err error) {
 	for _, r := range rows {
 		err := a.Do(c, r.id)
 		if e, ok := apierror.From(err); err != nil && (!ok || e.Status >= http.StatusInternalServerError) {
@@ -149,14 +149,14 @@ func (a *Action[C]) over(c C, rows []chosenRow) (done int, refused []refusedRow,
 
 // sentence returns a sentence about the result of an action, of which done rows were changed.
 func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
-	was := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
+	ending := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
 	switch {
 	case len(rows) == 1 && done == 1:
-		return rows[0].name + was
+		return rows[0].name + ending
 	case done < len(rows):
-		return strconv.Itoa(done) + " of " + pages.Plural(int64(len(rows)), l.Nouns[0], l.Nouns[1]) + was
+		return strconv.Itoa(done) + " of " + pages.Plural(int64(len(rows)), l.Nouns[0], l.Nouns[1]) + ending
 	}
-	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + was
+	return pages.Plural(int64(done), l.Nouns[0], l.Nouns[1]) + ending
 }
 
 // asks reports whether the page with the question must be shown first.

@@ -98,7 +98,7 @@ type Column[R any] struct {
 // Table is an additional table on the page of a list or form, with rows that belong to the subject of the page.
 type Table[R any] struct {
 	Title   string
-	Empty   string // text for a table without rows
+	Empty   string // shown for a table without rows
 	Columns []Column[R]
 }
 

@@ -155,7 +155,7 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	}
 	for i := range d.Fields {
 		if v := &d.Fields[i]; typed && (v.Kind == "text" || v.Kind == "area" || v.Kind == "number") && v.Type != "password" {
-			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including what could not be read
+			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including values that could not be read
 		}
 	}
 	if f.Facts != nil {
@@ -345,7 +345,7 @@ func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error
 		return nil, err
 	}
 	for _, v := range from {
-		i := slices.IndexFunc(to, func(other input) bool { return other.Name == v.Name })
+		i := slices.IndexFunc(to, func(field input) bool { return field.Name == v.Name })
 		if i >= 0 && v.display() != to[i].display() {
 			list = append(list, difference{v.Label, v.display(), to[i].display()})
 		}

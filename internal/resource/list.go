@@ -146,16 +146,16 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 		}
 		rows, next, refusal = nil, "", err // a filter that cannot be read is reported above the list
 	}
-	at := path(p)
+	listPath := path(p)
 	parameters, filtered := l.parameters(p)
 	if len(rows) == 0 && q.After != "" && refusal == nil {
-		return p.Redirect(address(at, parameters), "")
+		return p.Redirect(address(listPath, parameters), "")
 	}
 	d := &listPage{
-		Head: l.Head, Path: at, Here: l.here(p), Search: cmp.Or(l.Search, at),
+		Head: l.Head, Path: listPath, Here: l.here(p), Search: cmp.Or(l.Search, listPath),
 		Result: result, Filtered: filtered, Empty: l.Empty, Noun: l.Nouns[1],
 	}
-	d.Tabs = d.Tabs.At(at)
+	d.Tabs = d.Tabs.At(listPath)
 	if filtered {
 		d.Empty = "No " + l.Nouns[0] + " is found by these filters."
 	}
@@ -167,29 +167,29 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	if d.Filters, err = l.filters(c, q); err != nil {
 		return err
 	}
-	with := func(name, value string) string {
+	withParameter := func(name, value string) string {
 		changed := url.Values{name: {value}}
 		for key, values := range parameters {
 			if key != name {
 				changed[key] = values
 			}
 		}
-		return address(at, changed)
+		return address(listPath, changed)
 	}
 	if q.After != "" {
-		d.First = address(at, parameters)
+		d.First = address(listPath, parameters)
 	}
 	if next != "" {
-		d.Next = with("after", next)
+		d.Next = withParameter("after", next)
 	}
 	if l.CSV != "" && len(rows) > 0 {
-		d.Files = with("format", "csv")
+		d.Files = withParameter("format", "csv")
 	}
 	d.Table = table{Caption: d.Title}
 	for _, column := range l.Columns {
 		h := head{Label: column.Label}
 		if column.Sort != "" && q.Sort != "" {
-			h.Path = with("sort", column.Sort)
+			h.Path = withParameter("sort", column.Sort)
 		}
 		if column.Sort != "" && column.Sort == q.Sort {
 			h.Sorted = map[bool]string{false: "ascending", true: "descending"}[column.Down]
@@ -217,8 +217,8 @@ func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 		}
 		for i := range l.Actions {
 			if a := &l.Actions[i]; a.Each && (l.Offers == nil || l.Offers(c, r, a.Name)) {
-				one := button{Name: a.Name + " " + shown.Value, Label: a.Label, Of: shown.Name, Danger: a.Danger}
-				shown.Buttons = append(shown.Buttons, one)
+				action := button{Name: a.Name + " " + shown.Value, Label: a.Label, Of: shown.Name, Danger: a.Danger}
+				shown.Buttons = append(shown.Buttons, action)
 				d.Table.Buttons = true
 			}
 		}

@@ -218,12 +218,12 @@ func (c *Call) Time(name string) (time.Time, error) {
 		return day, nil
 	}
 	// An unescaped plus sign has been decoded to a space.
-	at, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+"))
+	parsed, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+"))
 	if err != nil {
 		return time.Time{}, refuse(http.StatusBadRequest, "invalid_value", name,
 			name+" must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z")
 	}
-	return at, nil
+	return parsed, nil
 }
 
 // Choice returns a query parameter that must be one of words. If the parameter is missing it returns the first word.

@@ -135,13 +135,13 @@ func (o Objects) wellFormed(raw []byte) error {
 		if err != nil {
 			return o.Refuse("", "syntax", fmt.Sprintf("the body is not JSON from byte %d on", d.InputOffset()))
 		}
-		at := len(open) - 1
-		if at >= 0 && open[at].names != nil && open[at].name {
+		depth := len(open) - 1
+		if depth >= 0 && open[depth].names != nil && open[depth].name {
 			if name, ok := token.(string); ok {
-				if open[at].names[name] {
+				if open[depth].names[name] {
 					return o.Refuse(Quote(name), "duplicate", "the body has "+Quote(name)+" twice")
 				}
-				open[at].names[name], open[at].name = true, false
+				open[depth].names[name], open[depth].name = true, false
 				continue
 			}
 		}
@@ -151,7 +151,7 @@ func (o Objects) wellFormed(raw []byte) error {
 		case json.Delim('['):
 			open = append(open, level{})
 		case json.Delim('}'), json.Delim(']'):
-			open = open[:at]
+			open = open[:depth]
 		}
 		if len(open) > maxDepth {
 			return o.Refuse("", "nesting", "the body nests deeper than 32 levels")
@@ -159,8 +159,8 @@ func (o Objects) wellFormed(raw []byte) error {
 		if token == json.Delim('{') || token == json.Delim('[') {
 			continue
 		}
-		if at = len(open) - 1; at >= 0 {
-			open[at].name = open[at].names != nil
+		if depth = len(open) - 1; depth >= 0 {
+			open[depth].name = open[depth].names != nil
 			continue
 		}
 		if d.More() {

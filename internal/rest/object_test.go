@@ -66,8 +66,8 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestObjectOfCall checks what a request must be like for its body to be read.
-func TestObjectOfCall(t *testing.T) {
+// TestReadChecksRequest checks what a request must be like for its body to be read.
+func TestReadChecksRequest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind, body string

@@ -199,12 +199,12 @@ func (r *Route) refusals() []int {
 // condition returns the header parameter with which a request states a version: If-None-Match if it reads, and If-Match
 // otherwise.
 func condition(reads bool) object {
-	name, what := "If-Match",
+	name, description := "If-Match",
 		"The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
 	if reads {
-		name, what = "If-None-Match", "ETags that the client has; the answer is 304 where one of them still holds."
+		name, description = "If-None-Match", "ETags that the client has; the answer is 304 where one of them still holds."
 	}
-	return object{"name": name, "in": "header", "description": what, "schema": object{"type": "string"}}
+	return object{"name": name, "in": "header", "description": description, "schema": object{"type": "string"}}
 }
 
 // security returns the security requirements of a route. A route for guests without a scope has no requirements.

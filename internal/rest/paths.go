@@ -16,11 +16,11 @@ type Paths[T any] struct {
 }
 
 // Add adds a pattern with its value. It panics if the pattern conflicts with another pattern.
-func (p *Paths[T]) Add(pattern string, what T) {
+func (p *Paths[T]) Add(pattern string, value T) {
 	if p.mux == nil {
 		p.mux, p.heads = http.NewServeMux(), make(map[string]struct{})
 	}
-	p.mux.Handle(pattern, place[T]{what})
+	p.mux.Handle(pattern, place[T]{value})
 	name := head(pattern)
 	p.heads[name] = struct{}{}
 	p.wild = p.wild || strings.HasPrefix(name, "{")
@@ -28,17 +28,17 @@ func (p *Paths[T]) Add(pattern string, what T) {
 
 // Find returns the value for the path of a request and sets the request's path values. ok is false if no pattern
 // matches. A path that would match only after cleaning does not match.
-func (p *Paths[T]) Find(r *http.Request) (what T, ok bool) {
+func (p *Paths[T]) Find(r *http.Request) (value T, ok bool) {
 	if _, known := p.heads[head(r.URL.Path)]; !known && !p.wild || p.mux == nil {
-		return what, false
+		return value, false
 	}
 	var f finder[T]
 	p.mux.ServeHTTP(&f, r)
 	if f.ok {
-		return f.what, true
+		return f.value, true
 	}
 	r.Pattern = "" // set by the mux for a redirect
-	return what, false
+	return value, false
 }
 
 // head returns the first segment of a path.
@@ -49,16 +49,16 @@ func head(path string) string {
 
 // place is the handler of a pattern in the mux. Its ServeHTTP stores the pattern's value in the finder, which is passed
 // to it as the ResponseWriter.
-type place[T any] struct{ what T }
+type place[T any] struct{ value T }
 
 func (p place[T]) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	f := w.(*finder[T])
-	f.what, f.ok = p.what, true
+	f.value, f.ok = p.value, true
 }
 
 // finder receives the value of a place. It discards everything that the mux writes.
 type finder[T any] struct {
-	what   T
+	value  T
 	ok     bool
 	header http.Header
 }

@@ -28,7 +28,7 @@ func (p *Published) Text() ([]byte, error) {
 	return p.text, p.err
 }
 
-// Serve is a Route.Serve. It returns the Published, which writes the answer, or the error of Text.
+// Serve serves a route as its Route.Serve: it returns the Published, which writes the answer, or the error of Text.
 func (p *Published) Serve(*Call) (any, error) {
 	_, err := p.Text()
 	return http.Handler(p), err

@@ -195,7 +195,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-func TestRoutesThatCollide(t *testing.T) {
+func TestConflictingRoutesPanic(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {

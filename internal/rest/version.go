@@ -34,8 +34,8 @@ func (m Match) Check(tag string) error {
 // Match returns the condition of the header If-Match, or nil without that header. Tags are compared strongly, so a weak
 // tag never matches. A header that is not a list of tags is an error.
 func (c *Call) Match() (Match, error) {
-	lines, given := c.R.Header["If-Match"]
-	if !given {
+	lines, present := c.R.Header["If-Match"]
+	if !present {
 		return nil, nil
 	}
 	tags, ok := parseTags(strings.Join(lines, ","))
@@ -70,8 +70,8 @@ func (c *Call) Tell(tag string) {
 
 // unchanged reports whether a read's If-None-Match shows that the client has the version with a tag.
 func unchanged(r *http.Request, tag string) bool {
-	lines, given := r.Header["If-None-Match"]
-	if !given || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	lines, present := r.Header["If-None-Match"]
+	if !present || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	tags, ok := parseTags(strings.Join(lines, ","))

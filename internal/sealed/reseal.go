@@ -77,7 +77,7 @@ type text struct {
 	resealed, placed string // resealed is empty if the text is not changed
 }
 
-// Sample is a function of the type Sample. It returns some texts of each column.
+// Sample returns some texts of each column. It can be used as a Sample for New.
 func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err error) {
 	for i := range c {
 		page, err := c[i].page(ctx, db, nil, min(sampleSize, c[i].batch()))
@@ -96,9 +96,9 @@ func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err e
 // turn, and does not touch a text that is changed meanwhile. It may be interrupted at any point and called again. Texts
 // that cannot be opened are logged. It calls progress after each batch, unless progress is nil.
 func (c Columns) Reseal(
-	ctx context.Context, db Database, by Sealer, logger *zap.Logger, progress func(Result),
+	ctx context.Context, db Database, sealer Sealer, logger *zap.Logger, progress func(Result),
 ) (result Result, err error) {
-	if ring, ok := by.(keyring.Keyring); ok {
+	if ring, ok := sealer.(keyring.Keyring); ok {
 		if err := keyring.Advance(ctx, ring); err != nil {
 			return result, err
 		}
@@ -121,7 +121,7 @@ func (c Columns) Reseal(
 			if more = len(page) == column.batch(); more {
 				after = page[len(page)-1].id
 			}
-			if err := column.reseal(ctx, by, logger, page, &result); err != nil {
+			if err := column.reseal(ctx, sealer, logger, page, &result); err != nil {
 				return result, err
 			}
 			if err := column.swap(ctx, db, page, &result); err != nil {
@@ -196,22 +196,22 @@ func (c *Column) page(ctx context.Context, db Database, after any, limit int) (p
 }
 
 func (c *Column) reseal(
-	ctx context.Context, by Sealer, logger *zap.Logger, page []text, result *Result,
+	ctx context.Context, sealer Sealer, logger *zap.Logger, page []text, result *Result,
 ) error {
 	for i := range page {
 		t := &page[i]
-		if by.Current(t.sealed) {
+		if sealer.Current(t.sealed) {
 			continue
 		}
-		plain, err := by.Open(ctx, t.sealed, []byte(t.placed))
-		if errors.Is(err, keyring.ErrOpen) { // one bad text must not keep the others under the old key
+		plain, err := sealer.Open(ctx, t.sealed, []byte(t.placed))
+		if errors.Is(err, keyring.ErrOpen) { // a damaged text must not keep other texts under the old key
 			logger.Error("sealed text cannot be opened, it stays as it is; check the keyring",
 				zap.String("table", c.Table), zap.String("id", fmt.Sprint(t.id)))
 			result.Unreadable++
 			continue
 		}
 		if err == nil {
-			t.resealed, err = by.Seal(ctx, plain, []byte(t.placed))
+			t.resealed, err = sealer.Seal(ctx, plain, []byte(t.placed))
 		}
 		if err != nil {
 			return err

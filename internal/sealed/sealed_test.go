@@ -104,8 +104,9 @@ func usable(t *testing.T, r *Ring) bool {
 	return err == nil
 }
 
-// TestAnotherKeyring checks that the database keeps the keyring of the first node, whatever keyring the second one has.
-func TestAnotherKeyring(t *testing.T) {
+// TestSecondKeyringIsUnfit checks that the database keeps the keyring of the first node, whatever keyring the second
+// one has.
+func TestSecondKeyringIsUnfit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
 		db := open()
@@ -138,8 +139,8 @@ func TestAnotherKeyring(t *testing.T) {
 	})
 }
 
-// TestDatabaseOfBefore checks a database that has secrets but no check value, as an earlier version left it.
-func TestDatabaseOfBefore(t *testing.T) {
+// TestDatabaseWithoutCheckValue checks a database that has secrets but no check value, as an earlier version left it.
+func TestDatabaseWithoutCheckValue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
 		db, old := open(), texts(t, aes(t, "1"), true)
@@ -155,8 +156,9 @@ func TestDatabaseOfBefore(t *testing.T) {
 	})
 }
 
-// TestFirstNodes checks that of nodes that begin at once with different keyrings, those with one of the keyrings win.
-func TestFirstNodes(t *testing.T) {
+// TestNodesStartTogether checks that of nodes that begin at once with different keyrings, those with one of the
+// keyrings win.
+func TestNodesStartTogether(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func() *store.DB) {
 		rings := make([]*Ring, 0, 8)

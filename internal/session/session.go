@@ -39,7 +39,7 @@ type Session[U any] struct {
 	User        U
 	CreatedAt   time.Time
 	SeenAt      time.Time
-	ConfirmedAt time.Time // when the password was last given
+	ConfirmedAt time.Time // when the password was last entered
 }
 
 // Begin signs a user in and returns the secret for the browser. Every sign-in has a new secret, so that nobody can set
@@ -51,10 +51,10 @@ func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err e
 		return "", err
 	}
 	text = secret.New()
-	at := now.UnixMicro()
+	micros := now.UnixMicro()
 	_, err = c.Exec("INSERT INTO "+s.Table+
 		" (secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES (?, ?, ?, ?, ?)",
-		secret.Hash(text), user, at, at, at)
+		secret.Hash(text), user, micros, micros, micros)
 	return text, err
 }
 
@@ -65,18 +65,18 @@ func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n
 	if s.Whole > 0 {
 		since = now.Add(-s.Whole).UnixMicro()
 	}
-	var created, seen, confirmed int64
+	var created, lastSeen, confirmed int64
 	columns := "id, user_id, created_at, seen_at, confirmed_at"
 	if s.More != "" {
 		columns += ", " + s.More
 	}
 	err = c.Row("SELECT "+columns+" FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
 		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).
-		Scan(append([]any{&n.ID, &n.User, &created, &seen, &confirmed}, more...)...)
+		Scan(append([]any{&n.ID, &n.User, &created, &lastSeen, &confirmed}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNone
 	}
-	n.CreatedAt, n.SeenAt, n.ConfirmedAt = time.UnixMicro(created), time.UnixMicro(seen), time.UnixMicro(confirmed)
+	n.CreatedAt, n.SeenAt, n.ConfirmedAt = time.UnixMicro(created), time.UnixMicro(lastSeen), time.UnixMicro(confirmed)
 	return n, err
 }
 

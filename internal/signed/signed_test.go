@@ -21,8 +21,8 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestStays checks that a text that was handed out is still valid after an update.
-func TestStays(t *testing.T) {
+// TestFormatIsStable checks that a text that was handed out is still valid after an update.
+func TestFormatIsStable(t *testing.T) {
 	t.Parallel()
 	for text, got := range map[string]string{
 		"cGF5bG9hZPoyAacA-O0IUjczGesf96M": Signer{Key: key, Label: "label"}.Sign([]byte("payload")),

@@ -9,9 +9,10 @@ import (
 )
 
 // pg_dump writes the rows of a table as lines below a statement COPY … FROM stdin, up to a line with a backslash and a
-// period. The values of a row have tabs between them. Nothing else in such a dump is needed: it is read by lines.
+// period. Tabs separate the values of a row. The other statements of such a dump are not needed, so it is read by
+// lines.
 
-// postgresMark is in the first lines of a dump that pg_dump has written.
+// postgresMark is in the first lines of a dump by pg_dump.
 const postgresMark = "-- PostgreSQL database dump"
 
 // copies reads the rows of all COPY statements.
@@ -37,7 +38,7 @@ func (s *scanner) copies() error {
 	}
 }
 
-// copied reads the rows below a COPY statement.
+// copied reads the rows below a COPY statement. head is the statement after the word COPY.
 func (s *scanner) copied(head string) error {
 	from := &scanner{in: bufio.NewReader(strings.NewReader(head)), line: s.line}
 	table, err := from.table()
@@ -54,10 +55,10 @@ func (s *scanner) copied(head string) error {
 		return s.fault("%w", err)
 	}
 	s.tables[table] = names
-	wanted := s.want(table)
+	accepted := s.accept(table)
 	row := Row{Table: table, columns: s.dump.lists[list]}
 	for n := 1; ; n++ {
-		row.Line, row.Place = s.line, Place{Offset: s.at, list: int32(list)} //nolint:gosec // at most maxLists
+		row.Line, row.Place = s.line, Place{Offset: s.offset, list: int32(list)} //nolint:gosec // at most maxLists
 		line, err := s.textLine()
 		if errors.Is(err, io.EOF) {
 			return io.ErrUnexpectedEOF
@@ -65,7 +66,7 @@ func (s *scanner) copied(head string) error {
 		if err != nil || string(line) == `\.` {
 			return err
 		}
-		if wanted {
+		if accepted {
 			if err := s.split(&row, line); err != nil {
 				return err
 			}
@@ -79,7 +80,7 @@ func (s *scanner) copied(head string) error {
 	}
 }
 
-// copyRow consumes a line and reads a row from it.
+// copyRow consumes a line and reads the line's row.
 func (s *scanner) copyRow(row *Row) error {
 	line, err := s.textLine()
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *scanner) copyRow(row *Row) error {
 	return s.split(row, line)
 }
 
-// split reads the values of a row from its line.
+// split reads the values of a row from a line.
 func (s *scanner) split(row *Row, line []byte) error {
 	row.cells, row.text = row.cells[:0], row.text[:0]
 	for more := true; more && len(row.cells) <= row.columns.count; {
@@ -116,13 +117,13 @@ func (s *scanner) split(row *Row, line []byte) error {
 	return nil
 }
 
-// textLine consumes a line and returns it without its end. It is valid until the next line is read. At the end of the
-// dump it returns io.EOF.
+// textLine consumes a line and returns it without its end. The result is valid until the next line is read. At the end
+// of the dump the error is io.EOF.
 func (s *scanner) textLine() ([]byte, error) {
 	line := s.dump.line[:0]
 	for {
 		part, err := s.in.ReadSlice('\n')
-		s.at += int64(len(part))
+		s.offset += int64(len(part))
 		line = append(line, part...)
 		s.dump.line = line
 		switch {

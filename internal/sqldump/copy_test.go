@@ -70,7 +70,7 @@ func FuzzCopy(f *testing.F) {
 		var places []Place
 		var texts []string
 		s := &scanner{
-			in: bufio.NewReaderSize(d.file, 16), line: 1, dump: d, want: every, ctx: t.Context(), each: func(r *Row) error {
+			in: bufio.NewReaderSize(d.file, 16), line: 1, dump: d, accept: every, ctx: t.Context(), each: func(r *Row) error {
 				places, texts = append(places, r.Place), append(texts, string(r.text))
 				return nil
 			},

@@ -1,6 +1,7 @@
-// Package sqldump reads the rows of a dump of MySQL or MariaDB, such as mysqldump, phpMyAdmin and the backup of a forum
-// write it: statements CREATE TABLE and INSERT; and of PostgreSQL, as pg_dump writes it: statements COPY. A dump is
-// read as a stream, so it may be larger than memory. All other statements are skipped; nothing of the dump is executed.
+// Package sqldump reads the rows of database dumps. A dump of MySQL or MariaDB, from mysqldump, phpMyAdmin or the
+// backup of a forum, has them in CREATE TABLE and INSERT statements. A dump of PostgreSQL, from pg_dump, has them in
+// COPY statements. A dump is read as a stream, so it may be larger than memory. All other statements are skipped; no
+// part of the dump is executed.
 package sqldump
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strings"
 )
 
-// Limits for what a dump may have.
+// Limits for the content of a dump.
 const (
 	maxName    = 128
 	maxColumns = 1024
@@ -26,28 +27,28 @@ const (
 	placeSize  = 16 << 10 // the buffer for a row that is read again
 )
 
-// ErrCompressed is returned for a dump that is compressed.
+// ErrCompressed is returned for a compressed dump.
 var ErrCompressed = errors.New("the dump is compressed: decompress it first, for example with gunzip")
 
 // Dump is a dump that is open for reading. It must not be used by several goroutines at a time.
 type Dump struct {
-	file  source
-	lists []*columns
-	known map[string]int // the index in lists by the table and its columns
-	again *bufio.Reader
-	row   Row
-	made  map[string][]string // the columns of tables, from CREATE TABLE
-	copy  bool                // pg_dump has written it
-	line  []byte              // the line that is read, of such a dump
+	file    source
+	lists   []*columns
+	known   map[string]int // the index in lists by the table and its columns
+	reader  *bufio.Reader
+	row     Row
+	created map[string][]string // the columns of tables, from CREATE TABLE
+	copy    bool                // the dump is by pg_dump
+	line    []byte              // the current line of such a dump
 }
 
-// source is what a dump is read from: a file.
+// source is the file from which a dump is read.
 type source interface {
 	io.ReadSeekCloser
 	io.ReaderAt
 }
 
-// columns are the columns of a table, as one or several statements name them.
+// columns are the columns of a table, in the order of a statement's values.
 type columns struct {
 	table string
 	index map[string]int
@@ -57,7 +58,7 @@ type columns struct {
 // Row is a row of a table. It is valid until the next row is read.
 type Row struct {
 	Table string
-	Line  int // where it begins; 0 if it was read by At
+	Line  int // line at which the row begins; 0 if At has read the row
 	Place Place
 
 	columns *columns
@@ -65,19 +66,19 @@ type Row struct {
 	text    []byte
 }
 
-// Place is where a row of a Dump begins, for At.
+// Place is the position of a row in a Dump, for Dump.At.
 type Place struct {
 	Offset int64
 	list   int32
 }
 
-// cell is a value: its bytes in the text of the row.
+// cell is a value of a row: the range of its bytes in Row.text.
 type cell struct {
 	from, to int
 	null     bool
 }
 
-// Open opens the dump in a file. It returns ErrCompressed for a file that is compressed.
+// Open opens the dump in a file. It returns ErrCompressed for a compressed file.
 func Open(path string) (*Dump, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -100,43 +101,43 @@ func Open(path string) (*Dump, error) {
 // Close closes the file.
 func (d *Dump) Close() error { return d.file.Close() }
 
-// Scan reads the dump from its beginning and calls each with the rows of the tables that want accepts. Progress, if it
-// is not nil, is called now and then with the number of bytes that were read. Scan ends with the first error: that of
-// each, of the context, or one that names the line at which the dump is broken.
-func (d *Dump) Scan(ctx context.Context, want func(table string) bool, each func(*Row) error, progress func(int64),
+// Scan reads the dump from its beginning and calls each for the rows of the tables for which accept returns true. If
+// progress is not nil Scan calls it now and then with the number of bytes read so far. Scan stops at the first error:
+// an error of each, of the context, or of a malformed dump, which names the line.
+func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, each func(*Row) error, progress func(int64),
 ) error {
 	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	s := &scanner{
-		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, want: want, each: each, ctx: ctx, progress: progress,
+		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, ctx: ctx,
+		accept: accept, each: each, progress: progress,
 	}
 	read := s.statements
 	if d.copy {
 		read = s.copies
 	}
 	err := read()
-	d.made = s.tables
+	d.created = s.tables
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("line %d: the dump ends in the middle of a statement: it is not complete", s.line)
 	}
 	return err
 }
 
-// Created reports whether Scan has found the CREATE TABLE statement of a table, or its COPY statement. It may have no
-// rows.
-func (d *Dump) Created(table string) bool { return d.made[table] != nil }
+// Created reports whether Scan has found a table's CREATE TABLE or COPY statement. The table may have no rows.
+func (d *Dump) Created(table string) bool { return d.created[table] != nil }
 
 // At reads the row at a place that Scan has reported, for example to read the rows of a table in another order. The row
-// is valid until the next one is read.
+// is valid until the next row is read.
 func (d *Dump) At(p Place) (*Row, error) {
 	section := io.NewSectionReader(d.file, p.Offset, 1<<62-p.Offset)
-	if d.again == nil {
-		d.again = bufio.NewReaderSize(section, placeSize)
+	if d.reader == nil {
+		d.reader = bufio.NewReaderSize(section, placeSize)
 	} else {
-		d.again.Reset(section)
+		d.reader.Reset(section)
 	}
-	s := &scanner{in: d.again, line: 1, dump: d, at: p.Offset}
+	s := &scanner{in: d.reader, line: 1, dump: d, offset: p.Offset}
 	d.row.columns, d.row.Place = d.lists[p.list], p
 	d.row.Table = d.row.columns.table
 	read := s.row
@@ -150,7 +151,7 @@ func (d *Dump) At(p Place) (*Row, error) {
 	return &d.row, nil
 }
 
-// list returns the index of a list of columns.
+// list returns the index in d.lists of the columns names of a table, which it adds if they are missing.
 func (d *Dump) list(table string, names []string) (int, error) {
 	key := table + "\x00" + strings.Join(names, "\x00")
 	if i, ok := d.known[key]; ok {
@@ -174,7 +175,7 @@ func (r *Row) Has(column string) bool {
 	return ok
 }
 
-// Text returns the value of a column as valid UTF-8. It is empty for NULL, and if there is no such column.
+// Text returns the value of a column as valid UTF-8, or "" if the value is NULL or the row does not have the column.
 func (r *Row) Text(column string) string {
 	i, ok := r.columns.index[column]
 	if !ok || r.cells[i].null {
@@ -183,7 +184,7 @@ func (r *Row) Text(column string) string {
 	return strings.ToValidUTF8(string(r.text[r.cells[i].from:r.cells[i].to]), "\uFFFD")
 }
 
-// Int returns the value of a column as an integer. It is 0 for anything else.
+// Int returns the value of a column as an integer, or 0 if the value is not an integer.
 func (r *Row) Int(column string) int64 {
 	i, ok := r.columns.index[column]
 	if !ok || r.cells[i].null {
@@ -199,7 +200,7 @@ func (r *Row) Int(column string) int64 {
 // Bool reports whether the value of a column is true, or a number other than 0.
 func (r *Row) Bool(column string) bool { return r.Int(column) != 0 || r.Text(column) == "t" }
 
-// constraint reports whether a word begins a part of a CREATE TABLE statement that is no column.
+// constraint reports whether a word begins a part of a CREATE TABLE statement that does not define a column.
 func constraint(word string) bool {
 	return slices.Contains([]string{
 		"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK", "PERIOD",

@@ -115,8 +115,8 @@ func TestScanRefuses(t *testing.T) {
 	}
 }
 
-// TestBoundaries reads a dump with buffers of all small sizes, so that each token is split once.
-func TestBoundaries(t *testing.T) {
+// TestTokensAcrossBuffers reads a dump with buffers of all small sizes, so that each token is split once.
+func TestTokensAcrossBuffers(t *testing.T) {
 	t.Parallel()
 	text := table + `/* a * b */INSERT INTO t VALUES (1,'it''s \'a\' \\'),(22,_binary 'x'), (333,NULL) -- end` + "\n;"
 	for size := 16; size < 80; size++ {
@@ -125,7 +125,7 @@ func TestBoundaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		s := &scanner{in: bufio.NewReaderSize(d.file, size), line: 1, dump: d, want: every, ctx: t.Context(), each: func(r *Row) error {
+		s := &scanner{in: bufio.NewReaderSize(d.file, size), line: 1, dump: d, accept: every, ctx: t.Context(), each: func(r *Row) error {
 			got = append(got, fmt.Sprintf("%d=%s", r.Int("id"), r.Text("name")))
 			return nil
 		}}

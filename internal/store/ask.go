@@ -12,10 +12,10 @@ import (
 type Questions struct{ list []question }
 
 type question struct {
-	query string
-	args  []any
-	one   bool
-	scan  func(r Row) error
+	query  string
+	args   []any
+	single bool
+	scan   func(r Row) error
 }
 
 // Row adds a query for one row. If the query finds no row, the Scan method of the Row passed to scan returns
@@ -37,17 +37,17 @@ func (c Conn) Ask(q *Questions) error {
 		return c.askEach(q.list)
 	}
 	var batch pgx.Batch
-	for _, one := range q.list {
-		batch.Queue(c.db.Rebind(one.query), one.args...).Query(func(rows pgx.Rows) error {
+	for _, question := range q.list {
+		batch.Queue(c.db.Rebind(question.query), question.args...).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
-				if err := one.scan(pgxRow{rows}); err != nil || one.one {
+				if err := question.scan(pgxRow{rows}); err != nil || question.single {
 					return err
 				}
 			}
-			if err := rows.Err(); err != nil || !one.one {
+			if err := rows.Err(); err != nil || !question.single {
 				return err
 			}
-			return one.scan(noRow{})
+			return question.scan(noRow{})
 		})
 	}
 	return c.ahead.send(c.ctx, &batch)
@@ -63,7 +63,7 @@ func (c Conn) askEach(list []question) error {
 }
 
 func (c Conn) ask(q question) error {
-	if !q.one {
+	if !q.single {
 		return c.All(q.query, q.args, q.scan)
 	}
 	rows, err := c.Rows(q.query, q.args...) // a *sql.Row that nobody scans keeps its connection

@@ -125,8 +125,8 @@ func (c Conn) All(query string, args []any, scan func(r Row) error) error {
 // List returns the results of scan for each row of a query, or nil if there are no rows. The query should have a LIMIT.
 func List[T any](c Conn, scan func(r Row) (T, error), query string, args ...any) (list []T, err error) {
 	err = c.All(query, args, func(r Row) error {
-		one, err := scan(r)
-		list = append(list, one)
+		value, err := scan(r)
+		list = append(list, value)
 		return err
 	})
 	if err != nil {

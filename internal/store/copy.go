@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	sqlitedriver "modernc.org/sqlite"
+
+	"github.com/tollgate-gateway/tollgate/internal/store/migration"
 )
 
 // The functions of this file serve backups. None of them needs Start.
@@ -43,8 +45,8 @@ func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[string]int64) error {
 	var to []*schema
 	for _, s := range schemas {
-		version, there := versions[s.Name]
-		if !there || version == 0 {
+		version, ok := versions[s.Name]
+		if !ok || version == 0 {
 			continue
 		}
 		checked, err := newSchema(s, db.dialect)
@@ -69,8 +71,8 @@ var tableMade = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|
 // ones remove.
 func (s Schema) Tables(d Dialect) (names []string, err error) {
 	err = s.each(d, func(_ int64, text []byte) {
-		for _, made := range tableMade.FindAllSubmatch(text, -1) {
-			names = append(names, string(made[1]))
+		for _, match := range tableMade.FindAllSubmatch(text, -1) {
+			names = append(names, string(match[1]))
 		}
 	})
 	slices.Sort(names)
@@ -88,7 +90,7 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 		if err != nil {
 			return err
 		}
-		number, err := strconv.ParseInt(migrationFile.FindStringSubmatch(file)[1], 10, 64)
+		number, err := strconv.ParseInt(migration.FileName.FindStringSubmatch(file)[1], 10, 64)
 		if err != nil {
 			return fmt.Errorf("migration %q: %w", file, err)
 		}

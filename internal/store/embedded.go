@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"io/fs"
+
+	"github.com/tollgate-gateway/tollgate/internal/store/migration"
 )
 
 // Embedded returns a schema with the given name whose migrations are in the folder "migrations" of files.
@@ -14,12 +16,13 @@ func Embedded(name string, files fs.FS) Schema {
 	return Schema{Name: name, Migrations: migrations}
 }
 
-// Prefixed works like Embedded, for tables of which several services have a set each. In the migrations the table names
-// begin with PREFIX_, which is replaced by the prefix and an underscore.
+// Prefixed works like Embedded, for tables of which several services have a set each. The name of the schema is the
+// prefix, an underscore and room. In the migrations the table names begin with PREFIX_, which is replaced by the prefix
+// and an underscore.
 func Prefixed(files fs.FS, room, prefix string) Schema {
 	s := Embedded(prefix+"_"+room, files)
-	s.Migrations = speller{s.Migrations, func(text []byte) ([]byte, error) {
+	s.Migrations = migration.Rewrite(s.Migrations, func(text []byte) ([]byte, error) {
 		return bytes.ReplaceAll(text, []byte("PREFIX_"), []byte(prefix+"_")), nil
-	}}
+	})
 	return s
 }

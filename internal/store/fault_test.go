@@ -43,8 +43,8 @@ func TestDataFault(t *testing.T) {
 	}
 }
 
-// TestJudgeOfResources checks that a server that lacks a resource now counts as one that may have it later.
-func TestJudgeOfResources(t *testing.T) {
+// TestLackOfResourcesIsTemporary checks that a server that lacks a resource now counts as one that may have it later.
+func TestLackOfResourcesIsTemporary(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"53100", "53200", "53300"} {
 		if v := new(postgres).judge(&pgconn.PgError{Code: code}); v != verdictContended && v != verdictLost {
@@ -83,8 +83,9 @@ func TestReadCommitted(t *testing.T) {
 	}
 }
 
-// TestReadOfDeadlock checks that a query succeeds which the server ended because it was in a deadlock with a migration.
-func TestReadOfDeadlock(t *testing.T) {
+// TestReadAfterDeadlockIsRepeated checks that a query succeeds which the server ended because it was in a deadlock with
+// a migration.
+func TestReadAfterDeadlockIsRepeated(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
 	db := p.start(t)

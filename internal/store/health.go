@@ -19,7 +19,7 @@ type health struct {
 	mu        sync.Mutex // held while the state changes
 	logged    string     // the failed step that was logged last; empty after "database is back"
 	lamented  time.Time  // when a failing write was logged last
-	announced bool       // a write failure was logged and its end was not yet
+	announced bool       // a write failure was logged, but not its end
 }
 
 // lamentEvery is the minimum interval between two log lines about failing writes. On a nearly full disk, small writes
@@ -65,7 +65,7 @@ func (h *health) up() {
 func (h *health) down(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.replace(unavailable(err)) // before the line: who has read it finds the health changed
+	h.replace(unavailable(err)) // before the log line, so that its readers find the health changed
 	if step, _, _ := strings.Cut(err.Error(), ":"); step != h.logged {
 		h.logged = step
 		h.logger.Error("database unavailable", zap.Error(err))

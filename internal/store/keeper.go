@@ -139,7 +139,7 @@ func (db *DB) attempt(opened *bool) error {
 		ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)
 		defer cancel()
 		err := db.engine.probe(ctx)
-		if errors.Is(err, errMoved) { // the database that is there now has to be opened and migrated
+		if errors.Is(err, errMoved) { // another database is at the path and has to be opened and migrated
 			*opened = false
 			db.mu.Lock()
 			db.migrated = 0

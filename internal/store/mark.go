@@ -54,11 +54,11 @@ func (p *postgres) marked(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for _, m := range marks {
-		var there bool
-		if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", m.table).Scan(&there); err != nil {
+		var exists bool
+		if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", m.table).Scan(&exists); err != nil {
 			return fmt.Errorf("looking for an unfinished restore or move: %w", err)
 		}
-		if there {
+		if exists {
 			return fmt.Errorf("%w (the table %s)", m.err, m.table)
 		}
 	}

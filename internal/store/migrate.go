@@ -14,6 +14,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/internal/store/migration"
 )
 
 // migrateLockWait limits the wait for another process that migrates. After this time the attempt fails and is repeated
@@ -29,10 +31,10 @@ type Schema struct {
 	// Migrations holds in its root the files NNNNN_name.sql for both engines, or NNNNN_name.sqlite.sql and
 	// NNNNN_name.postgres.sql for one engine, with the annotations of goose ("-- +goose Up"). Other files are ignored.
 	// A line "-- additive" marks a migration after which programs of the last release can still use the database; see
-	// isAdditive. Words in double braces are replaced by the spelling of the engine: {{id}} is the type of a primary
-	// key whose numbers the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and {{without
-	// rowid}} a table option. See spellings. A line that begins with {{sqlite}} or {{postgres}} is for that engine
-	// alone.
+	// migration.IsAdditive. Words in double braces are replaced by the spelling of the engine: {{id}} is the type of a
+	// primary key whose numbers the database assigns, {{bytes}} the type of binary data, {{bytewise}} a collation and
+	// {{without rowid}} a table option. See migration.Spell. A line that begins with {{sqlite}} or {{postgres}} is for
+	// that engine alone.
 	Migrations fs.FS
 	// The functions below describe data that each engine stores in a different way, for a move from one engine to the
 	// other. Each is nil if the service has no such data. See Partition and internal/move.
@@ -61,15 +63,12 @@ type schema struct {
 	release  string   // see SetRelease
 	files    []string // in the order of their numbers
 	foreign  []string // files for the other engine
-	additive []int64  // the versions that older programs can go on with
+	additive []int64  // the versions of additive migrations
 	until    int64    // the last version to apply; 0 means all
 	print    [sha256.Size]byte
 }
 
-var (
-	schemaName    = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
-	migrationFile = regexp.MustCompile(`^([0-9]+)_[a-z0-9_]+(?:\.(sqlite|postgres))?\.sql$`)
-)
+var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
 // Register adds a schema, whose migrations the next Start applies; a Start that is running may not. It reads
 // s.Migrations but not the database. Registering the same name again with the same files changes nothing; with other
@@ -103,7 +102,9 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	if s.Migrations == nil {
 		return nil, errors.New("no migrations")
 	}
-	s.Migrations = speller{s.Migrations, func(text []byte) ([]byte, error) { return spell(text, d) }}
+	s.Migrations = migration.Rewrite(s.Migrations, func(text []byte) ([]byte, error) {
+		return migration.Spell(text, d.String())
+	})
 	files, err := fs.Glob(s.Migrations, "*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("listing migrations: %w", err)
@@ -111,7 +112,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	checked := &schema{Schema: s, dialect: d}
 	sum := sha256.New()
 	for _, name := range files { // sorted by Glob
-		m := migrationFile.FindStringSubmatch(name)
+		m := migration.FileName.FindStringSubmatch(name)
 		if m == nil {
 			return nil, fmt.Errorf(
 				"migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
@@ -127,7 +128,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 		sum.Write(fmt.Appendf(nil, "%s %d\n", name, len(text)))
 		sum.Write(text)
 		checked.files = append(checked.files, name)
-		switch additive, err := isAdditive(string(text)); {
+		switch additive, err := migration.IsAdditive(string(text)); {
 		case err != nil:
 			return nil, fmt.Errorf("migration %q %w", name, err)
 		case additive:
@@ -191,11 +192,11 @@ func applyAll(ctx context.Context, schemas []*schema, pool *sql.DB, d goose.Dial
 
 // apply brings one schema up to date. The method known must have accepted the schema.
 func (s *schema) apply(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
-	up := provider.Up
+	run := provider.Up
 	if s.until > 0 {
-		up = func(ctx context.Context) ([]*goose.MigrationResult, error) { return provider.UpTo(ctx, s.until) }
+		run = func(ctx context.Context) ([]*goose.MigrationResult, error) { return provider.UpTo(ctx, s.until) }
 	}
-	applied, err := up(ctx)
+	applied, err := run(ctx)
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		applied = partial.Applied
 		err = fmt.Errorf("migration %s: %w", path.Base(partial.Failed.Source.Path), partial.Err)

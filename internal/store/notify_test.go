@@ -92,8 +92,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestNoticesOfOneNode checks that on SQLite notices are neither sent nor received.
-func TestNoticesOfOneNode(t *testing.T) {
+// TestNoNoticesOnSQLite checks that on SQLite notices are neither sent nor received.
+func TestNoNoticesOnSQLite(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
 	stop := db.Listen("keys", func(text string) { t.Errorf("told %q", text) })

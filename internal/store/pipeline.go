@@ -17,7 +17,7 @@ type pipeline struct {
 	before  pgx.Batch
 	later   pgx.Batch // statements deferred to the end of a Write
 	opening int       // number of statements that begin the transaction
-	begun   int       // how many of them the server has run
+	begun   int       // number of these statements that the server has run
 	failed  error     // why the transaction has not begun
 	ended   bool
 }
@@ -36,9 +36,9 @@ func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 		return p.failed
 	}
 	if len(p.before.QueuedQueries) > 0 {
-		whole := p.before
-		whole.QueuedQueries = append(whole.QueuedQueries, batch.QueuedQueries...)
-		batch, p.before = &whole, pgx.Batch{}
+		all := p.before
+		all.QueuedQueries = append(all.QueuedQueries, batch.QueuedQueries...)
+		batch, p.before = &all, pgx.Batch{}
 	}
 	err := p.sendAll(ctx, batch)
 	if err != nil && p.begun < p.opening {

@@ -44,7 +44,7 @@ const (
 	// migrateLockID identifies the advisory lock of all migrations in a database. Its bytes spell "tollgate".
 	migrateLockID int64 = 0x746f6c6c67617465
 
-	sharedAttempts = 2 // after so many attempts a write runs without other writes of this process
+	sharedAttempts = 2 // number of attempts after which a write runs alone in this process
 	retryPause     = 5 * time.Millisecond
 	retryPauseMax  = 200 * time.Millisecond
 	// writePatience is how long a write is repeated after serialization failures if its context has no deadline.
@@ -271,13 +271,13 @@ func (e *beginError) Unwrap() error { return e.err }
 
 // transact makes one attempt to run fn in a transaction. weight is the number of slots to take.
 func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
-	var mine *taken
+	var turn *taken
 	if name := ctx.Value(turnKey{}); name != nil {
 		var err error
-		if mine, err = p.turns.take(ctx, name); err != nil {
+		if turn, err = p.turns.take(ctx, name); err != nil {
 			return err
 		}
-		defer mine.end()
+		defer turn.end()
 	}
 	if err := p.slots.Acquire(ctx, weight); err != nil {
 		return err

@@ -297,9 +297,9 @@ func TestPostgresLostRacesAreRetried(t *testing.T) {
 	}
 }
 
-// TestPostgresLostRacesEnd checks that a write that loses all its races gives up at its deadline, or after a while
+// TestPostgresLostRacesGiveUp checks that a write that loses all its races gives up at its deadline, or after a while
 // without one, and reports that the database is too contended.
-func TestPostgresLostRacesEnd(t *testing.T) {
+func TestPostgresLostRacesGiveUp(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
 	db, other := p.start(t), p.start(t)

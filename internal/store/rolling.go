@@ -30,18 +30,18 @@ func (db *DB) SetRelease(version string) {
 // follows reports whether a version belongs to the same release as the version older, or to the next release. In the
 // next release, the second number is one higher, or the first number is one higher and the second is 0.
 func follows(version, older string) bool {
-	next, own := releaseNumber.FindStringSubmatch(version), releaseNumber.FindStringSubmatch(older)
-	if next == nil || own == nil {
+	next, base := releaseNumber.FindStringSubmatch(version), releaseNumber.FindStringSubmatch(older)
+	if next == nil || base == nil {
 		return false
 	}
 	number := func(text string) int {
 		n, _ := strconv.Atoi(text) // at most six digits
 		return n
 	}
-	if next[1] != own[1] {
-		return number(next[1]) == number(own[1])+1 && number(next[2]) == 0
+	if next[1] != base[1] {
+		return number(next[1]) == number(base[1])+1 && number(next[2]) == 0
 	}
-	return number(next[2]) == number(own[2]) || number(next[2]) == number(own[2])+1
+	return number(next[2]) == number(base[2]) || number(next[2]) == number(base[2])+1
 }
 
 // additiveColumn is the column of the table of versions with the release that applied an additive migration. The column
@@ -55,20 +55,20 @@ func (s *schema) table() string { return schemaPrefix + s.Name }
 // program's first migration, or if later migrations than its last one were applied and the program cannot work with
 // their changes.
 func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.DB, logger *zap.Logger) error {
-	there, err := provider.GetDBVersion(ctx)
+	version, err := provider.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the version of schema %q: %w", s.Name, err)
 	}
 	sources := provider.ListSources()
 	first, last := sources[0].Version, sources[len(sources)-1].Version
-	if wanted := max(there, s.until); 0 < wanted && wanted < first {
+	if lowest := max(version, s.until); 0 < lowest && lowest < first {
 		return fmt.Errorf("%w: its tables of %s have version %d, and this program needs at least %d; start the last build "+
-			"before 0.1.0 on the database once, or begin a new one", ErrTooOld, s.Name, wanted, first)
+			"before 0.1.0 on the database once, or begin a new one", ErrTooOld, s.Name, lowest, first)
 	}
-	if there <= last {
+	if version <= last {
 		return nil
 	}
-	unknown := fmt.Sprintf("its tables of %s have version %d, this one knows %d", s.Name, there, last)
+	unknown := fmt.Sprintf("its tables of %s have version %d, this one knows %d", s.Name, version, last)
 	foreign, err := s.foreignRelease(ctx, pool, last)
 	switch {
 	case err != nil:
@@ -81,7 +81,7 @@ func (s *schema) known(ctx context.Context, provider *goose.Provider, pool *sql.
 			"first, or run the newer one", ErrNewer, unknown, foreign, s.release)
 	}
 	logger.Info("the database has additions of a newer program, which this one does not use",
-		zap.String("schema", s.Name), zap.Int64("version", there), zap.Int64("known", last), zap.String("release", foreign))
+		zap.String("schema", s.Name), zap.Int64("version", version), zap.Int64("known", last), zap.String("release", foreign))
 	return nil
 }
 

@@ -108,13 +108,13 @@ type sqlite struct {
 	logger  *zap.Logger
 	pools   atomic.Pointer[sqlitePools] // nil while not open
 	retired []*sqlitePools              // pools of files that are gone; used by the keeper only
-	before  bool                        // the database has been open; used by the keeper only
+	before  bool                        // the database was open before; used by the keeper only
 	log     os.FileInfo                 // the write-ahead log at the last check; used by the keeper only
 }
 
 // sqlitePools holds the connections to the file.
 type sqlitePools struct {
-	file    os.FileInfo // the file they are connected to
+	file    os.FileInfo // the file to which they are connected
 	reading *sql.DB
 	brief   *sql.DB // for ReadBriefly
 	writer  *writer
@@ -190,15 +190,15 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 
 	// The journal mode is a property of the file, so it is set here once, under the lock: changing it does not honour
 	// the busy timeout.
-	want, mode := "wal", ""
+	expected, mode := "wal", ""
 	if s.options.NoWAL {
-		want = "delete"
+		expected = "delete"
 	}
-	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+want).Scan(&mode); err != nil {
+	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+expected).Scan(&mode); err != nil {
 		return fmt.Errorf("opening sqlite: %w", named(s.options.Path, err))
 	}
 	switch {
-	case mode == want:
+	case mode == expected:
 	case s.options.NoWAL:
 		return fmt.Errorf("sqlite: %s keeps its write-ahead log (journal mode %q): another process has it open",
 			s.options.Path, mode)

@@ -212,8 +212,8 @@ func TestSQLiteFull(t *testing.T) {
 	eventually(t, "the keeper has written", func() bool { return db.Ready() == nil })
 }
 
-// TestSQLiteReaderIsNotADisk checks that an attempt to write in a Read is the fault of the caller.
-func TestSQLiteReaderIsNotADisk(t *testing.T) {
+// TestSQLiteWriteInReadIsCallersFault checks that an attempt to write in a Read is the fault of the caller.
+func TestSQLiteWriteInReadIsCallersFault(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
 	err := db.Read(t.Context(), func(c Conn) error {

@@ -112,17 +112,17 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	own := int64(os.Getpid())
+	pid := int64(os.Getpid())
 	for range holdTries {
 		var tx *sql.Tx
-		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(own, 10))
+		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10))
 		if err == nil {
 			// The transaction does not use ctx, because the end of ctx would end the transaction.
 			tx, err = pool.BeginTx(context.WithoutCancel(ctx), nil)
 		}
 		var holder int64
 		if err == nil {
-			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder); err == nil && holder == own {
+			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder); err == nil && holder == pid {
 				return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 			}
 			_ = tx.Rollback() // another process wrote between the two statements

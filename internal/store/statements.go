@@ -99,9 +99,9 @@ func (c *keepingConn) QueryContext(ctx context.Context, query string, args []dri
 	if err != nil {
 		return nil, errors.Join(err, c.giveBack(s, false))
 	}
-	kept := &keptRows{rows, c, s}
-	c.open = append(c.open, kept)
-	return kept, nil
+	result := &keptRows{rows, c, s}
+	c.open = append(c.open, result)
+	return result, nil
 }
 
 // closeRows closes rows that were left open. Open rows would keep the transaction's snapshot, which prevents a
@@ -129,10 +129,10 @@ func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, e
 	return &keptStatement{query, s}, nil
 }
 
-// giveBack returns a statement to the cache if good is set and the same text is not in the cache, and closes
+// giveBack returns a statement to the cache if reusable is set and the same text is not in the cache, and closes
 // it otherwise.
-func (c *keepingConn) giveBack(s *keptStatement, good bool) error {
-	if _, twice := c.kept[s.query]; twice || !good || len(s.query) > statementSize {
+func (c *keepingConn) giveBack(s *keptStatement, reusable bool) error {
+	if _, twice := c.kept[s.query]; twice || !reusable || len(s.query) > statementSize {
 		return s.statement.Close()
 	}
 	c.kept[s.query] = c.order.PushFront(s)

@@ -70,8 +70,8 @@ func TestStatementsAreKept(t *testing.T) {
 	}
 }
 
-// TestStatementInItself checks that a running statement is not disturbed by another one with the same text.
-func TestStatementInItself(t *testing.T) {
+// TestNestedStatementWithSameText checks that a running statement is not disturbed by another one with the same text.
+func TestNestedStatementWithSameText(t *testing.T) {
 	t.Parallel()
 	db, conn := keepingPool(t)
 	tx, err := db.BeginTx(t.Context(), nil)

@@ -19,7 +19,7 @@ const (
 // long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
-	free    int            // how many more may run
+	free    int            // number of further writes that may run
 	running map[any]*taken // by name
 	waiting list.List      // of *waiter, oldest first
 }
@@ -32,7 +32,7 @@ type waiter struct {
 
 // taken is the turn of a running write, which calls end when it has finished.
 type taken struct {
-	of    *turns
+	turns *turns
 	name  any
 	brief *time.Timer
 	long  bool // it no longer counts against the limit
@@ -40,24 +40,25 @@ type taken struct {
 
 func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
 
-// take waits until it is the caller's turn, or until ctx ends.
+// take waits until a write of that name may run, and returns its turn, which the caller ends. If ctx ends first it
+// returns the error of ctx.
 func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 	q := &waiter{name, make(chan *taken, 1)}
 	t.mu.Lock()
-	at := t.waiting.PushBack(q)
+	element := t.waiting.PushBack(q)
 	t.admit()
 	t.mu.Unlock()
 	select {
-	case mine := <-q.admit:
-		return mine, nil
+	case turn := <-q.admit:
+		return turn, nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
-	t.waiting.Remove(at)
+	t.waiting.Remove(element)
 	t.mu.Unlock()
 	select {
-	case mine := <-q.admit: // admitted meanwhile
-		mine.end()
+	case turn := <-q.admit: // admitted meanwhile
+		turn.end()
 	default:
 	}
 	return nil, ctx.Err()
@@ -65,36 +66,36 @@ func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 
 // admit begins the turns of waiting writes while the limit allows. The caller holds the lock.
 func (t *turns) admit() {
-	for at := t.waiting.Front(); at != nil && t.free > 0; {
-		q, next := at.Value.(*waiter), at.Next()
+	for element := t.waiting.Front(); element != nil && t.free > 0; {
+		q, next := element.Value.(*waiter), element.Next()
 		if t.running[q.name] == nil {
-			t.waiting.Remove(at)
+			t.waiting.Remove(element)
 			t.free--
-			mine := &taken{of: t, name: q.name}
-			mine.brief = time.AfterFunc(turnBrief, mine.makeRoom)
-			t.running[q.name] = mine
-			q.admit <- mine
+			turn := &taken{turns: t, name: q.name}
+			turn.brief = time.AfterFunc(turnBrief, turn.makeRoom)
+			t.running[q.name] = turn
+			q.admit <- turn
 		}
-		at = next
+		element = next
 	}
 }
 
 // end ends a turn. It does nothing if the turn has ended.
 func (m *taken) end() {
 	m.brief.Stop()
-	m.of.mu.Lock()
-	defer m.of.mu.Unlock()
-	if m.of.running[m.name] == m {
-		delete(m.of.running, m.name)
+	m.turns.mu.Lock()
+	defer m.turns.mu.Unlock()
+	if m.turns.running[m.name] == m {
+		delete(m.turns.running, m.name)
 		m.yield()
 	}
 }
 
 // makeRoom calls yield for a turn that takes long. The turn's timer calls it.
 func (m *taken) makeRoom() {
-	m.of.mu.Lock()
-	defer m.of.mu.Unlock()
-	if m.of.running[m.name] == m {
+	m.turns.mu.Lock()
+	defer m.turns.mu.Unlock()
+	if m.turns.running[m.name] == m {
 		m.yield()
 	}
 }
@@ -103,7 +104,7 @@ func (m *taken) makeRoom() {
 func (m *taken) yield() {
 	if !m.long {
 		m.long = true
-		m.of.free++
+		m.turns.free++
 	}
-	m.of.admit()
+	m.turns.admit()
 }

@@ -104,8 +104,8 @@ func TestTurnsThatTakeLong(t *testing.T) {
 	})
 }
 
-// TestTurnsCallerGone checks that a caller that leaves while it waits delays nobody.
-func TestTurnsCallerGone(t *testing.T) {
+// TestTurnsWaiterLeaves checks that a caller that leaves while it waits delays nobody.
+func TestTurnsWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)

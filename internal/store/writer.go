@@ -55,12 +55,12 @@ type writer struct {
 
 // change is one call of writer.write.
 type change struct {
-	fn     writeFunc
-	own    context.Context // the context of a caller that makes the group itself; nil if another goroutine does
-	stage  atomic.Int32
-	last   ending     // statements it leaves for the end of the commit
-	turn   chan turn  // to the caller; buffers one, so that the writer never blocks on it
-	result chan error // from the caller, when its turn is over; buffers one
+	fn        writeFunc
+	callerCtx context.Context // context of a caller that makes the group; nil if another goroutine makes it
+	stage     atomic.Int32
+	last      ending     // statements for the end of the commit
+	turn      chan turn  // to the caller; buffers one, so that the writer never blocks on it
+	result    chan error // from the caller, when its turn is over; buffers one
 }
 
 // Stages of a change. A change is either claimed by the writer or withdrawn by its caller, never both.
@@ -118,7 +118,7 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	c := &change{fn: fn, turn: make(chan turn, 1), result: make(chan error, 1)}
 	defer w.callers.Add(-1)
 	if w.callers.Add(1) == 1 && w.group.TryLock() {
-		c.own = ctx
+		c.callerCtx = ctx
 		return w.direct(c)
 	}
 	select {
@@ -184,7 +184,7 @@ func (w *writer) runs(c *change) {
 			w.rollback()
 		}
 	}()
-	c.take(c.own, w.conn)
+	c.take(c.callerCtx, w.conn)
 	returned = true
 }
 
@@ -244,14 +244,14 @@ func (w *writer) refuseAll(err error) {
 // makeGroup commits c together with changes that wait in the queue. The caller has locked w.group.
 func (w *writer) makeGroup(c *change) {
 	var left <-chan struct{}
-	if c.own != nil {
-		left = c.own.Done()
+	if c.callerCtx != nil {
+		left = c.callerCtx.Done()
 	}
 	if err := w.begin(left); err != nil {
 		if !errors.Is(err, errLeft) {
-			w.refuseAll(err) // everybody in the queue has waited for this lock too
+			w.refuseAll(err) // all callers in the queue have waited for this lock too
 		} else {
-			err = c.own.Err()
+			err = c.callerCtx.Err()
 		}
 		if c.claim() {
 			c.end(err)
@@ -276,7 +276,7 @@ func (w *writer) makeGroup(c *change) {
 				if err := w.standing(); err != nil {
 					w.rollback()
 					joined[0].end(err)
-					w.alone(c)
+					w.runAlone(c)
 					return
 				}
 			}
@@ -306,7 +306,7 @@ func (w *writer) makeGroup(c *change) {
 // lead runs the first change of a transaction. The change needs no savepoint, because the whole transaction is rolled
 // back when it fails. This saves the savepoint's journal, which has a copy of each changed page.
 func (w *writer) lead(c *change) (ok bool) {
-	if c.own != nil {
+	if c.callerCtx != nil {
 		w.runs(c)
 	} else {
 		c.turn <- turn{}
@@ -362,12 +362,12 @@ func (w *writer) join(c *change) (ok bool, lost error) {
 func (w *writer) rescue(joined []*change) {
 	w.rollback()
 	for _, c := range slices.Backward(joined) { // the first may run on this goroutine, and panic
-		w.alone(c)
+		w.runAlone(c)
 	}
 }
 
-// alone runs a claimed change in a separate transaction.
-func (w *writer) alone(c *change) {
+// runAlone runs a claimed change in a separate transaction.
+func (w *writer) runAlone(c *change) {
 	if err := w.begin(nil); err != nil {
 		c.end(err)
 		return
@@ -405,7 +405,7 @@ func (w *writer) commit(joined []*change) {
 		// A deferred constraint is checked only at the commit, which failed. Running the changes separately finds the
 		// faulty one.
 		for _, c := range slices.Backward(joined) { // backward as in rescue
-			w.alone(c)
+			w.runAlone(c)
 		}
 		return
 	default:

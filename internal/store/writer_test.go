@@ -158,9 +158,9 @@ func TestChangeThatSpoilsTheTransaction(t *testing.T) {
 	}
 }
 
-// TestForgottenRows checks that rows that nobody closes end with their transaction. They block neither later
-// transactions nor Close, and do not keep the log from being checkpointed.
-func TestForgottenRows(t *testing.T) {
+// TestUnclosedRowsEndWithTransaction checks that rows that nobody closes end with their transaction. They block neither
+// later transactions nor Close, and do not keep the log from being checkpointed.
+func TestUnclosedRowsEndWithTransaction(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
 	db := p.start(t)
@@ -262,9 +262,9 @@ func TestLoneWriteIsWithdrawn(t *testing.T) {
 	}
 }
 
-// TestWritesAtTheEnd checks that every caller that writes while the database closes learns whether its change was kept,
-// whoever made the group that it was in.
-func TestWritesAtTheEnd(t *testing.T) {
+// TestWritesDuringClose checks that every caller that writes while the database closes learns whether its change was
+// kept, whoever made the group that it was in.
+func TestWritesDuringClose(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
 	const writers = 6
@@ -311,8 +311,8 @@ func TestWritesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestPanicOfOne checks that a panic in the function of a Write does not affect the other writes.
-func TestPanicOfOne(t *testing.T) {
+// TestPanicSparesOtherWrites checks that a panic in the function of a Write does not affect the other writes.
+func TestPanicSparesOtherWrites(t *testing.T) {
 	t.Parallel()
 	db := sqliteAt(t).start(t)
 	var wg sync.WaitGroup

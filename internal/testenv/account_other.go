@@ -4,7 +4,7 @@ package testenv
 
 import "os/exec"
 
-// account is the user a server runs as. On this system it is always that of the test.
+// account is the user that runs a server. On this system it is always the user of the test.
 type account struct{ uid, gid int }
 
 func unprivileged() (*account, error) { return nil, nil }

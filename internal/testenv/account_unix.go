@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// account is the user a server runs as.
+// account is the user that runs a server.
 type account struct{ uid, gid int }
 
 // unprivileged returns the account for servers that refuse to run as root, or nil if the test does not run as root.
@@ -37,7 +37,7 @@ func unprivileged() (*account, error) {
 	return nil, fmt.Errorf("running as root, and there is neither a user postgres nor nobody to run the server as")
 }
 
-// apply makes cmd run under the account. It does nothing for a nil account.
+// apply makes cmd run under the account. For a nil account it does nothing.
 func (a *account) apply(cmd *exec.Cmd) {
 	if a != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// openLimit is how long a database may take to open. It only ends a test that would hang: on a busy machine a migration
-// alone can take many seconds.
+// openLimit limits the time in which a database must open. Its only purpose is to end a test that would hang: on a busy
+// machine a migration alone can take many seconds.
 const openLimit = 5 * time.Minute
 
-// database is implemented by *store.DB, which cannot be imported here because the tests of the store use this package.
+// database is implemented by *store.DB, which cannot be imported here because the tests of package store use this
+// package.
 type database interface {
 	Start(ctx context.Context)
 	WaitReady(ctx context.Context) error

@@ -27,21 +27,21 @@ var sharedPostgres = sync.OnceValues(func() (*server, error) { return startPostg
 var databases atomic.Int64
 
 // Postgres returns a new, empty database on the server that all tests of the process share. The database is dropped at
-// the end of the test, the server stops with the process.
+// the end of the test, and the server stops with the process.
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	return postgresLike(tb, "template1")
 }
 
-// PostgresTemplate is a template for databases. The zero value is ready to be filled by Copy.
+// PostgresTemplate is a template for databases. In the zero value, the first call of Copy fills it.
 type PostgresTemplate struct {
 	once sync.Once
 	name string
 	err  error
 }
 
-// Copy returns a new database as Postgres does, with the content that fill has put into the template. fill runs once
-// per template, and must have closed its connections when it returns.
+// Copy returns a new database like Postgres, with the content of the template. At first it calls fill to write that
+// content, once per template. fill must close its connections before it returns.
 func (t *PostgresTemplate) Copy(tb testing.TB, fill func(dsn string) error) *PostgresServer {
 	tb.Helper()
 	t.once.Do(func() {
@@ -72,7 +72,7 @@ func postgresLike(tb testing.TB, template string) *PostgresServer {
 	return p
 }
 
-// NewPostgres returns a server of the test's own, which it may stop and start.
+// NewPostgres returns a private server, which the test may stop and start.
 func NewPostgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	s, err := startPostgres(false)
@@ -87,12 +87,12 @@ func NewPostgres(tb testing.TB) *PostgresServer {
 	return &PostgresServer{tb: tb, server: s, private: true, name: "postgres"}
 }
 
-// DSN returns the URL of the database, which needs no password.
+// DSN returns the URL of the database. No password is needed.
 func (p *PostgresServer) DSN() string {
 	return postgresDSN(p.server, p.name)
 }
 
-// Stop stops a private server. Its connections break, and its data is kept.
+// Stop stops a private server, which breaks the connections. The data is kept.
 func (p *PostgresServer) Stop() {
 	p.tb.Helper()
 	if !p.private {
@@ -135,10 +135,10 @@ func postgresDSN(s *server, database string) string {
 	return "postgres://tollgate@" + s.address() + "/" + database + "?sslmode=disable"
 }
 
-// startPostgres makes a cluster and runs a server on it. A durable server has the default settings; others trade
-// durability for speed.
+// startPostgres makes a cluster and runs a server on it. A durable server has the default settings; the settings of
+// other servers sacrifice durability for speed.
 func startPostgres(durable bool) (_ *server, err error) {
-	const folder = "/usr/lib/postgresql/*/bin" // the path on Debian
+	const folder = "/usr/lib/postgresql/*/bin" // where Debian installs it
 	initdb, ok := lookUp("initdb", folder)
 	postgres, ok2 := lookUp("postgres", folder)
 	if !ok || !ok2 {
@@ -173,7 +173,7 @@ func startPostgres(durable bool) (_ *server, err error) {
 	s.command = []string{
 		postgres, "-D", data, "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=300",
-		// Tests query small tables without statistics, for which compiling takes longer than it saves.
+		// Tests query small tables without statistics. Compiling such a query takes longer than it saves.
 		"-c", "jit=off",
 	}
 	if !durable {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// redisDatabases is how many databases the shared server of a process has.
+// redisDatabases is the number of databases of a process's shared server.
 const redisDatabases = 4096
 
 // RedisServer is a Redis or Valkey server with one database for the test.
@@ -44,7 +44,7 @@ func Redis(tb testing.TB) *RedisServer {
 	return &RedisServer{tb: tb, server: shared, number: n}
 }
 
-// NewRedis returns a server of the test's own, which it may stop and start.
+// NewRedis returns a private server, which the test may stop and start.
 func NewRedis(tb testing.TB) *RedisServer {
 	tb.Helper()
 	s, err := startRedis()
@@ -64,7 +64,7 @@ func (r *RedisServer) URL() string {
 	return "redis://" + r.server.address() + "/" + strconv.FormatInt(r.number, 10)
 }
 
-// Stop stops a private server. Its connections break and its data is lost.
+// Stop stops a private server, which breaks the connections. The data is lost.
 func (r *RedisServer) Stop() {
 	r.tb.Helper()
 	if !r.private {

@@ -9,7 +9,7 @@ import (
 //go:embed scripts.txt
 var scripts string
 
-// Scripts returns texts that would run something in a page that does not escape them.
+// Scripts returns texts that would run a script in a page that does not escape them.
 func Scripts() []string { return strings.Split(strings.TrimSpace(scripts), "\n") }
 
 var (
@@ -18,7 +18,7 @@ var (
 	badMarkup   = regexp.MustCompile(`(?i)<\s*(script|iframe|object|embed|svg|math|style|link|meta|base|form|button|video|audio|template|noscript|details)|<[^>]*\s(on[a-z]+|style|srcdoc)\s*[=>]`)
 )
 
-// Executable reports whether HTML made from a text could run anything.
+// Executable reports whether HTML that was made from one of these texts could run a script.
 func Executable(html string) bool {
 	return badURL.MatchString(html) || badMarkup.MatchString(quotedValue.ReplaceAllString(html, `""`))
 }

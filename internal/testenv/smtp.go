@@ -27,7 +27,7 @@ type Mail struct {
 	Data     string // header and body with lines that end with \n
 }
 
-// SMTP starts a server that ends with the test.
+// SMTP starts a server, which is closed at the end of the test.
 func SMTP(tb testing.TB) *SMTPServer {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -46,13 +46,14 @@ func SMTP(tb testing.TB) *SMTPServer {
 	return s
 }
 
-// Close stops the server, as if it were down.
+// Close stops the server, so that connecting fails.
 func (s *SMTPServer) Close() { _ = s.listener.Close() }
 
-// Silence makes Refuse send no answer at all.
+// Silence is a line for Refuse: the server sends no answer at all.
 const Silence = "silence"
 
-// Refuse answers a recipient with a line such as "550 no such user". An empty line accepts the recipient again.
+// Refuse makes the server answer a recipient with a line such as "550 no such user". With an empty line the server
+// accepts the recipient again.
 func (s *SMTPServer) Refuse(recipient, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +69,7 @@ func (s *SMTPServer) Take() []Mail {
 	return mails
 }
 
-// Arrived returns a channel that receives a value when a mail has come, or when its recipient gets no answer.
+// Arrived returns a channel that receives a value when a mail has arrived, or when its recipient gets no answer.
 func (s *SMTPServer) Arrived() <-chan struct{} { return s.arrived }
 
 func (s *SMTPServer) accept() {
@@ -96,10 +97,10 @@ func (s *SMTPServer) serve(conn net.Conn) {
 		case "EHLO", "HELO":
 			say("250 test")
 		case "MAIL":
-			m = Mail{From: between(rest)}
+			m = Mail{From: inBrackets(rest)}
 			say("250 ok")
 		case "RCPT":
-			to := between(rest)
+			to := inBrackets(rest)
 			s.mu.Lock()
 			answer := s.refuse[to]
 			s.mu.Unlock()
@@ -145,8 +146,8 @@ func (s *SMTPServer) signal() {
 	}
 }
 
-// between returns the text in angle brackets.
-func between(text string) string {
+// inBrackets returns the text in angle brackets.
+func inBrackets(text string) string {
 	_, text, _ = strings.Cut(text, "<")
 	text, _, _ = strings.Cut(text, ">")
 	return text

@@ -1,5 +1,6 @@
-// Package testenv starts temporary PostgreSQL and Redis servers for tests, on free loopback ports, from the binaries of
-// the machine. A missing binary fails the test with the name of the Debian package to install; no test is skipped.
+// Package testenv starts temporary PostgreSQL and Redis servers for tests, on free loopback ports, from the programs
+// installed on the machine. If a program is missing, the test fails with the name of the Debian package to install; no
+// test is skipped.
 package testenv
 
 import (
@@ -21,10 +22,10 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// supervise is run by sh as the parent of one server. It waits for the end of its standard input, which comes when the
-// test process ends, however it ends; it then stops the server and removes the folder $1. With the word "keep" on the
-// input it only stops the server. Unlike a signal bound to the parent's death this works on every Unix and does not
-// depend on the lifetime of a thread.
+// supervise is a script that sh runs as the parent of one server. It waits for the end of its standard input, which
+// comes when the test process ends, even by a crash. It then stops the server and removes the folder $1. If it reads
+// the word "keep", it only stops the server. Unlike a signal bound to the parent's death this works on every Unix and
+// does not depend on the lifetime of a thread.
 const supervise = `
 trap '' INT TERM HUP
 dir=$1 log=$2 signal=$3
@@ -54,7 +55,7 @@ type server struct {
 
 // newServer makes the folder of a server and chooses its port.
 func newServer(name, signal string, account *account) (*server, error) {
-	// t.TempDir is not used, as its parents may not be accessible to the server's account.
+	// t.TempDir is not used, because the server's account may have no access to its parents.
 	dir, err := os.MkdirTemp("", "tollgate-"+name+"-")
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (s *server) start() error {
 	}
 }
 
-// stop stops the server and waits for its end. With keep its folder stays for another start.
+// stop stops the server and waits for its end. With keep its folder stays, so that it can start again.
 func (s *server) stop(keep bool) error {
 	if s.input == nil {
 		if !keep {
@@ -131,8 +132,8 @@ func (s *server) stop(keep bool) error {
 
 func (s *server) logFile() string { return filepath.Join(s.dir, "server.log") }
 
-// lookUp finds a program in PATH or else in one of the folders. Among several folders the one with the highest version
-// number wins.
+// lookUp finds a program in PATH or else in one of the folders. If several folders have it, the folder with the highest
+// version number is used.
 func lookUp(program string, folders ...string) (string, bool) {
 	if found, err := exec.LookPath(program); err == nil {
 		return found, true

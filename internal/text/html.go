@@ -10,7 +10,7 @@ import (
 	tokens "golang.org/x/net/html"
 )
 
-// foreign returns the policy for HTML from elsewhere.
+// foreign returns the policy for HTML from other sites.
 var foreign = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "div", "span", "blockquote",
@@ -33,11 +33,11 @@ var foreign = sync.OnceValue(func() *bluemonday.Policy {
 	return p
 })
 
-// passes is how often HTML is sanitized, as one pass may uncover more.
+// passes limits how often HTML is sanitized. One pass may uncover markup for the next.
 const passes = 4
 
-// Purify reduces HTML from elsewhere to what is safe in a page: formatted text, links and images. It is idempotent.
-// HTML that still changes after several passes loses its tags.
+// Purify reduces HTML from other sites to the elements that are safe in a page: formatted text, links and images. It is
+// idempotent. HTML that still changes after several passes loses all its tags.
 func Purify(markup string) string {
 	for range passes {
 		pure := foreign().Sanitize(markup)
@@ -52,22 +52,22 @@ func Purify(markup string) string {
 	return html.EscapeString(strings.NewReplacer("<", "", ">", "", "&", "").Replace(markup))
 }
 
-// StripTags removes what is between the < of a tag and the next >, and the rest of the text after an unclosed tag. No
-// tag is left, not even one that was nested in others. It is meant for text without markup; Plain reads text with
+// StripTags removes all text between the < of a tag and the next >, and the rest of the text after an unclosed tag. No
+// tag is left, not even a tag that was nested in other tags. It is meant for text without markup; Plain reads text with
 // markup.
 func StripTags(s string) string {
-	at := strings.IndexByte(s, '<')
-	if at < 0 {
+	index := strings.IndexByte(s, '<')
+	if index < 0 {
 		return s
 	}
-	out := append(make([]byte, 0, len(s)), s[:at]...)
+	out := append(make([]byte, 0, len(s)), s[:index]...)
 	var open []int // positions of < in out
-	begins := func(at int) bool { return at+1 < len(out) && beginsTag(out[at+1]) }
-	for i := at; i < len(s); i++ {
+	begins := func(index int) bool { return index+1 < len(out) && beginsTag(out[index+1]) }
+	for i := index; i < len(s); i++ {
 		switch s[i] {
 		case '<':
 			open = append(open, len(out))
-		case '>': // closes the last < that begins a tag; those above it never will
+		case '>': // closes the last < that begins a tag; later ones begin none
 			for len(open) > 0 && !begins(open[len(open)-1]) {
 				open = open[:len(open)-1]
 			}
@@ -79,9 +79,9 @@ func StripTags(s string) string {
 		}
 		out = append(out, s[i])
 	}
-	for _, at := range open {
-		if begins(at) {
-			return string(out[:at])
+	for _, index := range open {
+		if begins(index) {
+			return string(out[:index])
 		}
 	}
 	return string(out)
@@ -91,8 +91,8 @@ func beginsTag(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '/' || c == '!' || c == '?'
 }
 
-// Plain returns the readable text of HTML: blocks are on lines of their own, list items begin with a hyphen, markup is
-// removed and entities are decoded. A text without markup only has its white space changed. Plain is idempotent.
+// Plain returns the readable text of HTML. Blocks become separate lines, list items begin with a hyphen, markup is
+// removed and entities are decoded. In a text without markup only the white space changes. Plain is idempotent.
 func Plain(markup string) string {
 	markup = strings.ReplaceAll(markup, "\x00", "")
 	for range passes {
@@ -116,7 +116,7 @@ func hasMarkup(s string) bool {
 	return strings.Contains(s, "&") && html.UnescapeString(s) != s
 }
 
-// Elements in blocks begin and end lines. The content of elements in hidden is not read by people.
+// Elements in blocks begin and end lines. The content of elements in hidden is not shown to readers.
 var (
 	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt",
 		"figcaption", "figure", "footer", "form",
@@ -134,7 +134,7 @@ func set(names ...string) map[string]bool {
 	return all
 }
 
-// readable reads markup once.
+// readable makes one pass of Plain.
 func readable(markup string) string {
 	var b strings.Builder
 	ended := 0 // number of line ends at the end of b
@@ -189,10 +189,11 @@ func readable(markup string) string {
 	}
 }
 
-// unbroken replaces line ends by spaces, as they mean nothing more in HTML.
+// unbroken replaces line ends by spaces, which have the same meaning in HTML.
 var unbroken = strings.NewReplacer("\r", " ", "\n", " ")
 
-// tidy collapses white space: single spaces, none at the ends of lines, and at most one empty line between others.
+// tidy collapses white space: it leaves single spaces, no space at the ends of lines, and at most one empty line in a
+// row.
 func tidy(s string) string {
 	var b strings.Builder
 	empty := 0

@@ -23,22 +23,22 @@ const (
 	maxEmpty   = 200_000 // product of empty lines and the depth of quotes and lists around them
 )
 
-// linkRel tells search engines and browsers not to trust links that people wrote.
+// linkRel is the attribute rel of links that users wrote. It makes search engines and browsers distrust them.
 const linkRel = "nofollow ugc noopener"
 
-// Options says what Markdown may contain besides text and links to http, https and mailto.
+// Options says which links and images Markdown may contain, besides links to http, https and mailto.
 type Options struct {
 	// Images shows images from https URLs. Default: they are removed.
 	Images bool
-	// Scheme is a URL scheme of the service's own that links and images may have. Default: none.
+	// Scheme is a URL scheme of the service that links and images may also have. Default: none.
 	Scheme string
-	// Valid reports whether a URL with that scheme is valid.
+	// Valid reports whether a URL with the scheme Scheme is valid.
 	Valid func(*url.URL) bool
-	// Place rewrites the URL of a link or an image before it is checked. Default: none.
+	// Place rewrites the URL of a link or an image before it is checked. Default: URLs stay unchanged.
 	Place func(address []byte) []byte
 }
 
-// Markdown renders texts. It is safe for concurrent use, and costly to make.
+// Markdown renders texts. It is safe for concurrent use, and costly to make, so it should be reused.
 type Markdown struct {
 	options  Options
 	markdown goldmark.Markdown
@@ -61,8 +61,8 @@ func NewMarkdown(o Options) *Markdown {
 	}
 }
 
-// Render renders Markdown to HTML that is safe in a page. Text that nests too deep or becomes too large is shown as it
-// was written.
+// Render renders Markdown to HTML that is safe in a page. A text that nests too deep or becomes too large is shown
+// unrendered.
 func (m *Markdown) Render(markdown string) string {
 	if nestsDeep(markdown) {
 		return verbatim(markdown)
@@ -85,8 +85,8 @@ func (m *Markdown) Render(markdown string) string {
 
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
 
-// Bare URLs in a text become links, with letters of any language in the host and after it. The last label of a host has
-// only Latin letters or none, so that it ends before words that follow without a space.
+// Bare URLs in a text become links, with letters of any language in the host and after it. In the last label of a host,
+// Latin letters are not mixed with others, so that it ends before words that follow without a space.
 var (
 	bareURL = regexp.MustCompile(`^https?://` + bareHost + `(?::\d+)?` + barePath)
 	bareWWW = regexp.MustCompile(`^www\.` + bareHost + barePath)
@@ -100,10 +100,10 @@ const (
 // noAddress matches a link whose URL the policy has removed. Group 1 is its text.
 var noAddress = regexp.MustCompile(`(?s)<a rel="` + linkRel + `">(.*?)</a>`)
 
-// noSource matches an image of which the policy has left only a text.
+// noSource matches an image whose URL the policy has removed, so that only its text is left.
 var noSource = regexp.MustCompile(`<img(?: (?:alt|title)="[^"]*")*/?>`)
 
-// policy returns the policy for rendered Markdown.
+// policy returns the policy that sanitizes rendered Markdown.
 func (o Options) policy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code",
@@ -163,8 +163,8 @@ func (l links) placed(address []byte) []byte {
 	return l.place(address)
 }
 
-// nestsDeep reports whether lines open very many quotes or lists. They cost the parser more than their length, as does
-// each empty line inside many of them.
+// nestsDeep reports whether lines open very many quotes or lists. For the parser, these cost more than their length,
+// and so does each empty line inside many of them.
 func nestsDeep(markdown string) bool {
 	deepest, empty := 0, 0
 	for line := range strings.Lines(markdown) {
@@ -200,7 +200,7 @@ func containers(line string) (n int) {
 	return n
 }
 
-// opensMany reports whether more brackets are open than any text needs.
+// opensMany reports whether more brackets are open than in any sensible text.
 func opensMany(markdown string) bool {
 	open := 0
 	for i := 0; i < len(markdown); i++ {
@@ -231,7 +231,7 @@ func depth(n ast.Node, level int) int {
 	return deepest
 }
 
-// limited is a buffer with a size limit.
+// limited is a buffer whose Write fails beyond a size limit.
 type limited struct {
 	bytes.Buffer
 	left int

@@ -142,9 +142,9 @@ func nodes(n ast.Node) (all int) {
 	return all + 1
 }
 
-// TestRenderPlaces checks that a service's own addresses are recognised in their other spelling and validated by the
-// service. Without images from elsewhere, its own images remain.
-func TestRenderPlaces(t *testing.T) {
+// TestRenderRewritesAddresses checks that a service's own addresses are recognised in their other spelling and
+// validated by the service. Without images from elsewhere, its own images remain.
+func TestRenderRewritesAddresses(t *testing.T) {
 	t.Parallel()
 	const text = "![x](/files/photo.png) ![y](own:other.png) ![z](https://example.com/z.png) [w](own:photo.png)"
 	const link = ` <a href="own:photo.png" rel="nofollow ugc noopener">w</a></p>`

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// maxCells limits the table cells of a text. Rows are filled up to the columns of their table, so a few bytes could
-// produce thousands of cells; more cells than these would exceed maxHTML.
+// maxCells limits the table cells of a text, to as many as fit into maxHTML. The parser fills rows up to the columns of
+// their table, so without a limit a few bytes could produce thousands of cells.
 const maxCells = maxHTML / len("<td></td>\n")
 
 // tables extends goldmark with tables of limited size.
@@ -52,7 +52,8 @@ func (tables) Transform(node *ast.Paragraph, reader source.Reader, pc parser.Con
 	tableParagraphs.Transform(node, reader, pc)
 }
 
-// columnsOf returns the greatest number of columns that a delimiter row gives a table, or 0 if line is not one.
+// columnsOf returns an upper bound for the number of columns of a table with the delimiter row line. It returns 0 if
+// line is not a delimiter row.
 func columnsOf(line []byte) int {
 	if len(bytes.Trim(line, "-:| \t\v\f\r\n")) > 0 || bytes.IndexByte(line, '-') < 0 {
 		return 0

@@ -14,22 +14,22 @@ const maxTerm = 100
 // Term is a word to search for.
 type Term struct {
 	Text string
-	// Behind means that the term directly follows the previous one, as part of a text that is written without spaces.
+	// Behind means that the term directly follows the previous term, in a text that is written without spaces.
 	Behind bool
 }
 
 // Terms splits a text into the words by which it is found: runs of letters, digits and marks, without differences of
 // case, width and accents. Chinese, Japanese and Thai have no spaces between words, and Korean appends particles to
-// words, so each letter of these scripts is a term, and a word is found by its consecutive letters.
+// words. Each letter of these scripts is therefore a term, and a word is found by its consecutive letters.
 func Terms(s string) (list []Term) {
 	s = norm.NFC.String(s)     // makes one letter of a Hangul syllable that is given in parts
-	start, behind := -1, false // of the run, and whether the previous term ends at it
-	end := func(at int) {
+	start, behind := -1, false // start of the run, and whether the previous term ends there
+	end := func(index int) {
 		if start >= 0 {
-			list = append(list, Term{fold(s[start:at]), behind})
+			list = append(list, Term{fold(s[start:index]), behind})
 		}
 	}
-	alone := false // the run is a single letter
+	isSingle := false // the run is a single letter
 	for i, r := range s {
 		if start >= 0 && unicode.IsMark(r) {
 			continue
@@ -39,12 +39,12 @@ func Terms(s string) (list []Term) {
 		switch {
 		case !letter && !unicode.IsDigit(r) && !unicode.IsMark(r):
 			end(i)
-			start, alone = -1, false
+			start, isSingle = -1, false
 		case start < 0:
-			start, behind, alone = i, false, single
-		case single || alone:
+			start, behind, isSingle = i, false, single
+		case single || isSingle:
 			end(i)
-			start, behind, alone = i, true, single
+			start, behind, isSingle = i, true, single
 		}
 	}
 	end(len(s))
@@ -58,8 +58,8 @@ func unspaced(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// fold returns a word in the form in which words are compared: without the accents of Latin letters, and with plain
-// letters for those such as ł and ø, which Unicode does not decompose.
+// fold returns a word in the form in which words are compared. It removes the accents of Latin letters, and replaces
+// letters such as ł and ø, which Unicode does not decompose, by plain letters.
 func fold(word string) string {
 	if IsASCII(word) {
 		return strings.ToLower(word[:min(len(word), maxTerm)])

@@ -1,5 +1,5 @@
-// Package text handles texts that people write: the form in which they are stored and compared, what a line may
-// contain, rendering Markdown to safe HTML, slugs and excerpts, and the time zones in which people read times.
+// Package text handles texts that users write: their stored form, their comparison, the characters allowed in a line,
+// Markdown as safe HTML, slugs, excerpts, and the time zones in which users read times.
 package text
 
 import (
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normal trims a text and converts it to the form that is stored (NFC).
+// Normal trims a text and converts it to the stored form (NFC).
 func Normal(s string) string { return strings.TrimSpace(norm.NFC.String(s)) }
 
 // Lines works like Normal for a text of several lines, and converts line ends to \n.
@@ -45,20 +45,20 @@ func IsASCII(s string) bool {
 	return true
 }
 
-// Words counts runs of letters or digits.
+// Words returns the number of words, which are runs of letters or digits.
 func Words(s string) (n int) {
 	inside := false
 	for _, r := range s {
-		is := unicode.IsLetter(r) || unicode.IsDigit(r) || inside && unicode.IsMark(r)
-		if is && !inside {
+		inWord := unicode.IsLetter(r) || unicode.IsDigit(r) || inside && unicode.IsMark(r)
+		if inWord && !inside {
 			n++
 		}
-		inside = is
+		inside = inWord
 	}
 	return n
 }
 
-// Links counts what looks like a link in Markdown.
+// Links returns the number of texts in Markdown that look like a link.
 func Links(markdown string) int {
 	return strings.Count(markdown, "://") + strings.Count(markdown, "www.") +
 		strings.Count(markdown, "](mailto:")
@@ -96,6 +96,6 @@ func Slug(s string, limit int) string {
 			break
 		}
 	}
-	made := b.String()
-	return strings.TrimRight(made[:min(len(made), limit)], "-")
+	slug := b.String()
+	return strings.TrimRight(slug[:min(len(slug), limit)], "-")
 }

@@ -14,7 +14,7 @@ var latin = strings.NewReplacer(
 	"ð", "d", "Ð", "d", "þ", "th", "Þ", "th", "ħ", "h", "Ħ", "h", "ı", "i", "ŋ", "n", "Ŋ", "n",
 )
 
-// scripts has the letters of Greek and Cyrillic, in lower case.
+// scripts maps the letters of Greek and Cyrillic, in lower case, to Latin letters.
 var scripts = strings.NewReplacer(
 	"α", "a", "β", "v", "γ", "g", "δ", "d", "ε", "e", "ζ", "z", "η", "i", "θ", "th", "ι", "i", "κ", "k", "λ", "l",
 	"μ", "m", "ν", "n", "ξ", "x",
@@ -28,7 +28,7 @@ var scripts = strings.NewReplacer(
 )
 
 // Transliterate converts a text to lower case, and letters of the Latin, Greek and Cyrillic scripts to Latin letters
-// without marks. It leaves everything else as it is.
+// without marks. All other characters stay unchanged.
 func Transliterate(s string) string {
 	bare := strings.Map(func(r rune) rune {
 		if unicode.IsMark(r) {

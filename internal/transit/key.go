@@ -20,20 +20,20 @@ import (
 	"time"
 )
 
-// The types of keys that are made.
+// Types of keys.
 const (
 	ECDSAP256 = "ecdsa-p256"
 	RSA2048   = "rsa-2048"
 	AES256GCM = "aes256-gcm96"
 )
 
-// Key is a key of a server. It has versions, the latest of which is used by default.
+// Key is a key of a server. It has versions; the latest is used by default.
 type Key struct {
 	client      *Client
 	mount, name string
 }
 
-// Key returns a key below the path of an engine. It does not contact the server.
+// Key returns the key with a name in the engine at the path mount. It does not contact the server.
 func (c *Client) Key(mount, name string) *Key { return &Key{c, escape(mount), escape(name)} }
 
 // Version is a version of a signing key.
@@ -41,7 +41,7 @@ type Version struct {
 	Number int
 	// Public is an *ecdsa.PublicKey or an *rsa.PublicKey.
 	Public any
-	// CreatedAt is later than that of the previous version.
+	// CreatedAt is later than the CreatedAt of the previous version.
 	CreatedAt time.Time
 }
 
@@ -49,7 +49,7 @@ type Version struct {
 type Info struct {
 	Type   string
 	Latest int
-	// Versions are those that may still be used, oldest first. It is empty if the key does not sign.
+	// Versions are the versions that may still be used, oldest first. It is empty if the key does not sign.
 	Versions []Version
 }
 
@@ -75,17 +75,17 @@ func (k *Key) Info(ctx context.Context) (Info, error) {
 		if v.Number < data.Oldest || len(raw) == 0 || raw[0] != '{' { // an encryption key has only a time here
 			continue
 		}
-		var one struct {
+		var single struct {
 			Public    string    `json:"public_key"`
 			CreatedAt time.Time `json:"creation_time"`
 		}
-		if err := json.Unmarshal(raw, &one); err != nil {
+		if err := json.Unmarshal(raw, &single); err != nil {
 			return Info{}, k.failed("reading", errShape)
 		}
-		if v.Public, err = parsePublic(one.Public); err != nil {
+		if v.Public, err = parsePublic(single.Public); err != nil {
 			return Info{}, k.failed("reading", err)
 		}
-		v.CreatedAt = one.CreatedAt
+		v.CreatedAt = single.CreatedAt
 		info.Versions = append(info.Versions, v)
 	}
 	slices.SortFunc(info.Versions, func(a, b Version) int { return a.Number - b.Number })
@@ -121,7 +121,7 @@ func parsePublic(text string) (any, error) {
 	return nil, errors.New("a key must be of P-256, or of RSA with 2048 bits or more")
 }
 
-// Create makes the key, of a type, unless it exists.
+// Create makes the key, of the given type, unless it exists.
 func (k *Key) Create(ctx context.Context, kind string) error {
 	return k.failed("making", k.client.call(ctx, "create", http.MethodPost, k.mount+"/keys/"+k.name,
 		map[string]string{"type": kind}, nil))
@@ -133,8 +133,8 @@ func (k *Key) Rotate(ctx context.Context) error {
 		struct{}{}, nil))
 }
 
-// Sign signs a SHA-256 digest with a version. The signature has the format of a JSON Web Signature: R and S for P-256,
-// or PKCS #1 v1.5 for RSA (RFC 7518, sections 3.3 and 3.4).
+// Sign signs a SHA-256 digest with a version of the key. The signature has the format of a JSON Web Signature: R and S
+// for P-256, or PKCS #1 v1.5 for RSA (RFC 7518, sections 3.3 and 3.4).
 func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error) {
 	body := map[string]any{
 		"input": base64.StdEncoding.EncodeToString(digest), "prehashed": true, "hash_algorithm": "sha2-256",
@@ -168,10 +168,10 @@ func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error
 	return raw, nil
 }
 
-// plain converts both base64 alphabets to the URL one without padding.
+// plain converts base64 of the standard or the URL alphabet to the URL alphabet without padding.
 var plain = strings.NewReplacer("+", "-", "/", "_", "=", "")
 
-// fromDER extracts R and S from an ASN.1 signature. It returns nil if raw is not one.
+// fromDER extracts R and S from an ASN.1 signature. It returns nil if raw is not such a signature.
 func fromDER(raw []byte) []byte {
 	var s struct{ R, S *big.Int }
 	rest, err := asn1.Unmarshal(raw, &s)
@@ -202,7 +202,7 @@ func (k *Key) Encrypt(ctx context.Context, plaintext, associated []byte) (string
 	return data.Ciphertext, nil
 }
 
-// Decrypt reverses Encrypt. For a text that was not encrypted with this key and associated data it returns a
+// Decrypt reverses Encrypt. For a text that was not encrypted with this key and associated data the error is a
 // RefusedError with status 400.
 func (k *Key) Decrypt(ctx context.Context, ciphertext string, associated []byte) ([]byte, error) {
 	var data struct {
@@ -219,12 +219,12 @@ func (k *Key) Decrypt(ctx context.Context, ciphertext string, associated []byte)
 	}
 	plaintext, err := base64.StdEncoding.DecodeString(*data.Plaintext)
 	if err != nil {
-		return nil, k.failed("decrypting with", errShape) // the cause may quote a part of it
+		return nil, k.failed("decrypting with", errShape) // the cause may quote a part of the plaintext
 	}
 	return plaintext, nil
 }
 
-// CipherVersion returns the version of the key with which a text was encrypted, or 0 if it is not such a text.
+// CipherVersion returns the key version with which a text was encrypted, or 0 if the text is not a result of Encrypt.
 func CipherVersion(ciphertext string) int {
 	number, text, ok := split(ciphertext)
 	if !ok || text == "" {
@@ -233,7 +233,7 @@ func CipherVersion(ciphertext string) int {
 	return number
 }
 
-// split splits vault:v<version>:<rest> into the version and the rest.
+// split splits a text vault:v<version>:<rest>. ok is false for any other text.
 func split(text string) (number int, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, "vault:v")
 	if !ok {
@@ -244,7 +244,7 @@ func split(text string) (number int, rest string, ok bool) {
 	return number, rest, ok && err == nil && number > 0 && strconv.Itoa(number) == digits
 }
 
-// failed adds the name of the key to an error. It returns nil for nil.
+// failed adds the name of the key and the failed operation to an error. It returns nil for a nil error.
 func (k *Key) failed(doing string, err error) error {
 	if err == nil {
 		return nil

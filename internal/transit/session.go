@@ -10,11 +10,11 @@ import (
 // session is a token with its lease. It is immutable.
 type session struct {
 	token     string
-	half, end time.Time // half and end of the lease; zero if it has none
+	half, end time.Time // half and end of the lease; zero without a lease
 	renewable bool
 }
 
-// login is a login that is under way.
+// login is a login or a renewal that is under way.
 type login struct {
 	done    chan struct{}
 	session *session
@@ -22,28 +22,28 @@ type login struct {
 }
 
 // session returns a token that is valid as far as the client knows. If spent is not nil, the server has refused the
-// token of that session, and session returns another one. A token past the half of its lease is still returned, but
-// session begins to renew it in the background. If there is no such token, session waits for a login, which all callers
-// share, until ctx ends.
+// token of that session, and session returns another token. A token in the second half of its lease is still returned,
+// but session begins to renew it in the background. If the client has no valid token, session waits for a login, which
+// all callers share, until ctx ends.
 func (c *Client) session(ctx context.Context, spent *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present
-	good := s != nil && s != spent && (s.end.IsZero() || now.Before(s.end))
-	if good && (s.half.IsZero() || now.Before(s.half)) {
+	valid := s != nil && s != spent && (s.end.IsZero() || now.Before(s.end))
+	if valid && (s.half.IsZero() || now.Before(s.half)) {
 		c.mu.Unlock()
 		return s, nil
 	}
-	l := c.under
+	l := c.current
 	if l == nil {
 		l = &login{done: make(chan struct{})}
-		c.under = l
-		if !good {
+		c.current = l
+		if !valid {
 			s = nil
 		}
-		go c.login(context.WithoutCancel(ctx), l, s) // others wait for it too
+		go c.login(context.WithoutCancel(ctx), l, s) // other callers wait for the login too
 	}
 	c.mu.Unlock()
-	if good {
+	if valid {
 		return s, nil
 	}
 	select {
@@ -54,7 +54,7 @@ func (c *Client) session(ctx context.Context, spent *session) (*session, error) 
 	}
 }
 
-// login gets a token: it renews the previous one if it can, and logs in otherwise.
+// login gets a token: it renews the previous token if possible, and logs in otherwise.
 func (c *Client) login(ctx context.Context, l *login, previous *session) {
 	if previous != nil && previous.renewable {
 		l.session, l.err = c.auth(ctx, "renew", "auth/token/renew-self", previous.token, struct{}{})
@@ -65,14 +65,14 @@ func (c *Client) login(ctx context.Context, l *login, previous *session) {
 			map[string]string{"role_id": o.RoleID, "secret_id": o.SecretID})
 	}
 	c.mu.Lock()
-	if c.under = nil; l.session != nil {
+	if c.current = nil; l.session != nil {
 		c.present = l.session
 	}
 	c.mu.Unlock()
 	close(l.done)
 }
 
-// auth asks the server for a token.
+// auth requests a token from the server.
 func (c *Client) auth(ctx context.Context, op, path, token string, body any) (*session, error) {
 	var answer struct {
 		Auth struct {

@@ -1,5 +1,5 @@
-// Package transit is a client of the transit engine of a key management server, such as OpenBao: keys sign and encrypt
-// there and never leave it.
+// Package transit is a client of the transit engine of a key management server, such as OpenBao. Keys sign and encrypt
+// in the server and never leave it.
 package transit
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// ErrUnavailable is in the chain of every error that is expected to be temporary: the server cannot be reached, is
-// sealed, on standby or busy, or did not answer in time.
+// ErrUnavailable is wrapped by every error that is expected to be temporary: the server cannot be reached, is sealed,
+// on standby or busy, or did not answer in time.
 var ErrUnavailable = errors.New("the key management server is not available")
 
 // RefusedError is the error of a request that the server refused.
@@ -52,15 +52,16 @@ type AppRole struct {
 type Options struct {
 	// Address is the URL of the server, such as https://kms.example:8200. Required.
 	Address string
-	// Token is a fixed token, and AppRole logs in for one. Exactly one of them is required.
+	// Token is a fixed token. AppRole has credentials with which the client gets tokens. Exactly one of them is
+	// required.
 	Token   string
 	AppRole AppRole
 	// Timeout limits one request including its answer. Default: 10 s.
 	Timeout time.Duration
-	// TLS has the roots and certificates for https. If it is nil those of the system are used.
+	// TLS has the roots and certificates for https. If it is nil the system's are used.
 	TLS *tls.Config
-	// Observe is called with how long a request took and its operation: login, renew, keys, create, rotate, sign,
-	// encrypt or decrypt. Default: none.
+	// Observe is called after each request with its operation and duration. The operations are login, renew, keys,
+	// create, rotate, sign, encrypt and decrypt. Default: none.
 	Observe func(op string, took time.Duration)
 	// Wrap wraps the transport of requests. Default: none.
 	Wrap func(base http.RoundTripper) http.RoundTripper
@@ -71,13 +72,13 @@ type Options struct {
 const (
 	defaultTimeout = 10 * time.Second
 	defaultMount   = "approle"
-	// maxAnswer is the limit for an answer, in bytes.
+	// maxAnswer limits an answer, in bytes.
 	maxAnswer = 1 << 20
-	// maxMessages and maxMessage limit the number and length of the messages of a refusal.
+	// maxMessages and maxMessage limit the number and the length of a refusal's messages.
 	maxMessages, maxMessage = 3, 200
 )
 
-// pauses are how long to wait before a server that is on standby or busy is asked again.
+// pauses are the waits before a request is repeated because the server is on standby or busy.
 var pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond}
 
 // Client is a client of one server. It is safe for concurrent use and does not need to be closed.
@@ -88,15 +89,15 @@ type Client struct {
 
 	mu      sync.Mutex
 	present *session
-	under   *login // the current login; nil if there is none
+	current *login // the login under way, or nil
 }
 
 // New makes a client. It does not contact the server.
 func New(o Options) (*Client, error) {
-	at, err := url.Parse(o.Address)
+	address, err := url.Parse(o.Address)
 	switch {
-	case err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Hostname() == "" || at.User != nil ||
-		at.RawQuery != "" || at.Fragment != "":
+	case err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Hostname() == "" ||
+		address.User != nil || address.RawQuery != "" || address.Fragment != "":
 		return nil, errors.New("the address of a key management server is an http or https URL")
 	case o.Token != "" && o.AppRole.RoleID != "":
 		return nil, errors.New("a token and an AppRole exclude each other")
@@ -133,7 +134,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// redirect lets a standby server redirect to the active one, once and within the same scheme.
+// redirect allows a standby server to redirect to the active server, once and within the same scheme.
 func redirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 1 || r.URL.Scheme != first.URL.Scheme || r.Method != first.Method {
@@ -151,7 +152,8 @@ func escape(path string) string {
 	return strings.Join(words, "/")
 }
 
-// call sends a request with a token, and repeats it once with a new token if that one is refused.
+// call sends a request with a token. If the server refuses the token, call repeats the request once with a new token.
+// op is the operation for Options.Observe.
 func (c *Client) call(ctx context.Context, op, method, path string, body, data any) error {
 	s, err := c.session(ctx, nil)
 	if err != nil {
@@ -168,7 +170,7 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 	return err
 }
 
-// errBusy is the error of a server that should be asked again.
+// errBusy means that the request should be repeated.
 var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
 
 // patient sends a request and repeats it while the server is on standby or busy, after each of pauses.
@@ -240,15 +242,16 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 	return nil
 }
 
-// unreached returns the error of a request without an answer. It leaves out the URL, which is long and holds no secret.
+// unreached returns the error for a request that got no answer. It leaves out the URL, which is long and contains no
+// secret.
 func unreached(err error) error {
-	if at, ok := errors.AsType[*url.Error](err); ok {
-		err = at.Err
+	if urlError, ok := errors.AsType[*url.Error](err); ok {
+		err = urlError.Err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// refused returns the error of a request that the server refused.
+// refused returns the error for an answer with an error status. text is the body of the answer.
 func (c *Client) refused(status int, text []byte, token string) error {
 	var body struct {
 		Errors []string `json:"errors"`

@@ -1,5 +1,5 @@
-// Package username checks names of accounts, so that readers can tell them apart and nobody has a name that stands for
-// the site.
+// Package username checks names of accounts, so that readers can distinguish them and no account has a name that stands
+// for the site.
 package username
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/confusable"
 )
 
-// maxMarks is how many marks a letter may have. More would reach into other lines.
+// maxMarks limits the marks on a letter. More marks would reach into other lines.
 const maxMarks = 4
 
 // Error is the reason why a name is refused.
@@ -25,8 +25,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Check refuses names that readers cannot tell apart or cannot read at all. It does not check the length, or characters
-// that a site forbids for reasons of its own. The error is an *Error.
+// Check returns an *Error for a name that readers cannot distinguish from other names or cannot read at all. It does
+// not check the length, nor characters that only some sites forbid.
 func Check(name string) error {
 	name = norm.NFC.String(name)
 	switch {
@@ -44,8 +44,8 @@ func Check(name string) error {
 	return nil
 }
 
-// invisible reports whether a character shows nothing, or is in no font: format and control characters, fillers, spaces
-// of other widths, and unassigned code points.
+// invisible reports whether a character is not shown or not assigned: format and control characters, fillers, spaces of
+// other widths, and unassigned code points.
 func invisible(r rune) bool {
 	switch r {
 	case ' ':
@@ -59,7 +59,7 @@ func invisible(r rune) bool {
 
 // manyMarks reports whether a name has a mark without a letter, an enclosing mark, or too many marks on a letter.
 func manyMarks(name string) bool {
-	marks := maxMarks // at the beginning no mark is allowed
+	marks := maxMarks // so that no mark is allowed at the beginning
 	for _, r := range name {
 		if !unicode.IsMark(r) {
 			if marks = 0; r == ' ' {
@@ -74,9 +74,9 @@ func manyMarks(name string) bool {
 	return false
 }
 
-// Keys returns one or two keys of a name. Names that look alike in any case have a key in common, so keys should be
-// unique over all names. There are two keys if letters look like others in another case only, such as the capital i
-// like the small L. Keys are only meant for comparison.
+// Keys returns one or two keys of a name, for comparison only. Names that look alike in any case have a key in common,
+// so keys should be unique over all names. A name has two keys if some of its letters look like others in only one
+// case, such as the capital i and the small L.
 func Keys(name string) []string {
 	name = strings.Join(strings.Fields(norm.NFKC.String(name)), " ")
 	small := key(strings.ToLower(name))
@@ -86,7 +86,7 @@ func Keys(name string) []string {
 	return []string{small}
 }
 
-// key returns a skeleton without regard to case. U+0000 is replaced, as PostgreSQL does not accept it.
+// key returns the skeleton of a text without regard to case. U+0000 is replaced, because PostgreSQL does not accept it.
 func key(text string) string {
 	small := strings.ToLower(confusable.Skeleton(text)) // some skeletons have capitals
 	return strings.ReplaceAll(confusable.Skeleton(small), "\x00", "\uFFFD")
@@ -95,7 +95,7 @@ func key(text string) string {
 // Reserved is a set of names that nobody may register.
 type Reserved map[string]bool
 
-// Common are names that stand for a site or for nobody.
+// Common are names that stand for a site or its staff, or that suggest that there is no account.
 var Common = []string{
 	"admin", "admins", "administrator", "administrators", "administration",
 	"moderator", "moderators", "moderation", "mod", "mods",
@@ -105,7 +105,7 @@ var Common = []string{
 	"undefined",
 }
 
-// NewReserved reserves words and everything that looks like them, also with spaces and marks in between.
+// NewReserved reserves words and all names that look like them, also with spaces and marks in between.
 func NewReserved(words ...string) Reserved {
 	all := make(Reserved)
 	for _, word := range words {
@@ -119,7 +119,7 @@ func NewReserved(words ...string) Reserved {
 	return all
 }
 
-// Check refuses a reserved name. The error is an *Error.
+// Check returns an *Error for a reserved name.
 func (r Reserved) Check(name string) error {
 	if slices.ContainsFunc(Keys(name), func(key string) bool { return r[bare(key)] }) {
 		return &Error{"reserved", "this name, or one that looks like it, is reserved"}
@@ -127,7 +127,7 @@ func (r Reserved) Check(name string) error {
 	return nil
 }
 
-// bare removes everything but letters and digits.
+// bare removes all characters other than letters and digits.
 func bare(key string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {

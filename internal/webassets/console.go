@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// parts holds the modules that all consoles use: elements, forms, charts, the frame. Its files import one another and
-// the script of every page by relative paths only.
+// parts has the modules that all consoles use: elements, forms, charts, the frame. Its files import one another, and
+// the script of every page, only by relative paths.
 //
 //go:embed parts
 var parts embed.FS
@@ -23,7 +23,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.Must(template.New("page").Parse(look.Templates)).Parse(pageText))
 
-// Document is the name of the page of a console.
+// Document is the file name of a console's page.
 const Document = "index.html"
 
 // below is the path of the shared files within a console.
@@ -32,21 +32,21 @@ const below = "parts/"
 // Page is the document of a console, which loads app.js and app.css.
 type Page struct {
 	Title string
-	// Root is the path of the files relative to the document: empty if they are beside it, or else a path that ends
-	// with a slash.
+	// Root is the path of the files relative to the page: empty if they are in the same folder, or else a path that
+	// ends with a slash.
 	Root string
 	// WithoutScript is the text for browsers that run no scripts.
 	WithoutScript string
 }
 
-// Console is a page that is a client of an API, with its files.
+// Console is a page that uses an API from the browser, with its files.
 type Console struct {
 	*Files
 	page Page
 }
 
-// NewConsole returns a console with the files of a folder and, below parts/, those that all consoles share. It is
-// served with the Content-Security-Policy policy.
+// NewConsole returns a console with the files of the folder root and, below parts/, the files that all consoles share.
+// The console is served with the Content-Security-Policy policy.
 func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	c := &Console{New(policy).Load(files, root).Load(parts, "."), page}
 	for name, text := range look.Files() {
@@ -55,7 +55,7 @@ func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	return c
 }
 
-// Has reports whether there is a file. It includes the document of the console, and the files of a brand below parts/.
+// Has reports whether the console has a file. Its page is one, and so are the files of the bar's brand, below parts/.
 func (c *Console) Has(name string, bar look.Bar) bool {
 	file, shared := strings.CutPrefix(name, below)
 	return name == Document || c.Files.Has(name) || shared && bar.Brand.Has(file)

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Policy returns a Content-Security-Policy that lets pages load files from their own site only. connect are further
+// Policy returns a Content-Security-Policy that lets pages load files only from their own site. connect are further
 // sources for connect-src.
 func Policy(connect ...string) string {
 	sources := strings.Join(append([]string{"'self'"}, connect...), " ")
@@ -21,7 +21,7 @@ func Policy(connect ...string) string {
 		"; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// types are the types of the files. The system's tables are not used.
+// types are the media types of files by extension. The system's tables are not used.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -34,7 +34,7 @@ var types = map[string]string{
 // nothing has changed (see Version).
 type Files struct {
 	policy string
-	by     map[string]file
+	byName map[string]file
 }
 
 type file struct {
@@ -44,11 +44,11 @@ type file struct {
 
 // New returns an empty set of files to be served with a Content-Security-Policy.
 func New(policy string) *Files {
-	return &Files{policy: policy, by: make(map[string]file)}
+	return &Files{policy: policy, byName: make(map[string]file)}
 }
 
-// Load adds all files in a folder, by their paths within it; the folder "." means all files. files is embedded, so Load
-// panics if it cannot be read.
+// Load adds all files in the folder root of files, by their paths within the folder; "." means all files. The files are
+// embedded, so Load panics if they cannot be read.
 func (f *Files) Load(files fs.FS, root string) *Files {
 	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -68,24 +68,26 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 }
 
 // Add adds a file and replaces one with the same name.
-func (f *Files) Add(name string, text []byte) { f.by[name] = fileOf(name, text) }
+func (f *Files) Add(name string, text []byte) { f.byName[name] = fileOf(name, text) }
 
 func fileOf(name string, text []byte) file {
 	return file{types[path.Ext(name)], look.Version(text), text}
 }
 
-// Has reports whether there is a file.
+// Has reports whether the set has a file.
 func (f *Files) Has(name string) bool {
-	_, ok := f.by[name]
+	_, ok := f.byName[name]
 	return ok
 }
 
-// Version returns a hash of a file. Browsers cache a file that they request with ?v= and its version without
-// revalidating.
-func (f *Files) Version(name string) string { return f.by[name].version }
+// Version returns a hash of a file. If a browser requests the file with ?v= and this version, it caches the file
+// without revalidating.
+func (f *Files) Version(name string) string { return f.byName[name].version }
 
 // Serve answers a GET or HEAD request with a file, which must exist.
-func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) { f.serve(w, r, f.by[name]) }
+func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
+	f.serve(w, r, f.byName[name])
+}
 
 func (f *Files) serve(w http.ResponseWriter, r *http.Request, a file) {
 	header := w.Header()

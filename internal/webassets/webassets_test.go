@@ -123,7 +123,7 @@ func TestPartsStandAlone(t *testing.T) {
 	t.Parallel()
 	files := NewConsole("", fstest.MapFS{"web/app.js": {}}, "web", Page{})
 	imports := 0
-	for name, file := range files.by {
+	for name, file := range files.byName {
 		for _, found := range regexp.MustCompile(`(?m)\bfrom '([^']*)'|new URL\('([^']*)'`).FindAllStringSubmatch(string(file.text), -1) {
 			imports++
 			target := path.Join(path.Dir(name), found[1]+found[2])

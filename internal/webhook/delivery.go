@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxAttempts is how often a delivery is attempted.
+	// maxAttempts limits the attempts of a delivery.
 	maxAttempts = 6
-	// lease is how long a node has a delivery for itself, which is longer than an attempt can take.
+	// lease is how long a claimed delivery belongs to a node. It is longer than an attempt can take.
 	lease = 30 * time.Second
 	// maxAnswer limits the stored result of an attempt, in characters.
 	maxAnswer = 200
 )
 
-// outgoing is a delivery that this node has claimed. When the lease ends another node may claim it.
+// outgoing is a delivery that this node has claimed. After the lease another node may claim the delivery.
 type outgoing struct {
 	id      int64
 	webhook int64
@@ -36,8 +36,8 @@ type outgoing struct {
 	attempts int64
 }
 
-// due lists the webhooks that have something to send now. It returns none if the keyring cannot be used; other nodes,
-// or a later run, will send their deliveries.
+// due lists the webhooks with a delivery to send now. If the keyring cannot be used it returns nil; another node or a
+// later run will send their deliveries.
 func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	if _, err := h.Keyring(); err != nil {
 		return nil, nil //nolint:nilerr // the keyring has logged it
@@ -52,8 +52,8 @@ func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	return ids, err
 }
 
-// claim claims the next delivery of a webhook for this node. It returns nil if there is none now. The attempt counts
-// even if this process ends during it.
+// claim claims the next delivery of a webhook for this node. It returns nil if no delivery is due now. The attempt
+// counts even if this process ends during it.
 func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	var sealed string
 	o := &outgoing{webhook: webhook}
@@ -86,10 +86,10 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	return o, nil
 }
 
-// settle records the result of an attempt: the status of the answer or, if status is 0, why there is none. A 410
-// disables the webhook.
-func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string) error {
-	answer := text.Short(why, maxAnswer)
+// settle records the result of an attempt: the status of the answer or, if status is 0, the reason why no answer came.
+// The status 410 disables the webhook.
+func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, reason string) error {
+	answer := text.Short(reason, maxAnswer)
 	if status != 0 {
 		answer = strconv.Itoa(status) + " " + http.StatusText(status)
 	}
@@ -117,7 +117,7 @@ func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, why string)
 	})
 }
 
-// giveBack releases a delivery whose attempt was interrupted by the end of this process. The attempt does not count.
+// giveBack releases a delivery whose attempt was interrupted by the end of this process. That attempt does not count.
 func (h *Hooks) giveBack(ctx context.Context, o *outgoing) error {
 	return h.DB.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("UPDATE "+h.deliveries+" SET attempts = attempts - 1, leased_until = 0 WHERE id = ?", o.id)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// keepOver is how long finished deliveries are kept. keepPending is how long a delivery may be pending, above all
-	// because its webhook is disabled, before it fails.
+	// keepOver is how long finished deliveries are kept. keepPending is how long a delivery may be pending before it
+	// fails; the usual reason is a disabled webhook.
 	keepOver    = 7 * 24 * time.Hour
 	keepPending = 3 * 24 * time.Hour
 
@@ -26,8 +26,9 @@ type event struct {
 	Data      any    `json:"data"`
 }
 
-// Emit writes a delivery for each enabled webhook with the topic, in the transaction of the change, so that neither
-// exists without the other. If no webhook has the topic, nothing is written.
+// Emit writes a delivery with data for each enabled webhook that subscribes to the topic. It does so in the transaction
+// of the change, so that neither the change nor the deliveries exist without the other. Without such webhooks it writes
+// nothing.
 func (h *Hooks) Emit(c store.Conn, topic string, data any) error {
 	return h.emit(c, topic, data, "enabled = 1 AND topics LIKE ?", "% "+topic+" %")
 }
@@ -47,7 +48,7 @@ func (h *Hooks) Test(c store.Conn, id int64) error {
 }
 
 // emit writes a delivery for the webhooks that match a condition.
-func (h *Hooks) emit(c store.Conn, topic string, data any, where string, args ...any) error {
+func (h *Hooks) emit(c store.Conn, topic string, data any, condition string, args ...any) error {
 	now := h.Now()
 	e := event{
 		Event: "evt_" + rand.Text(), Topic: topic, CreatedAt: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: data,
@@ -57,7 +58,7 @@ func (h *Hooks) emit(c store.Conn, topic string, data any, where string, args ..
 		return err
 	}
 	return c.Later("INSERT INTO "+h.deliveries+" (webhook_id, event, topic, body, next_at, created_at)"+
-		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+where,
+		" SELECT id, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM "+h.hooks+" WHERE "+condition,
 		append([]any{e.Event, topic, string(body), now.UnixMicro(), now.UnixMicro()}, args...)...)
 }
 
@@ -84,8 +85,8 @@ func (h *Hooks) Deliveries(c store.Conn, id int64, limit int) ([]Delivery, error
 		" FROM "+h.deliveries+" WHERE webhook_id = ? ORDER BY id DESC LIMIT ?", id, limit)
 }
 
-// Purge fails deliveries that are still pending three days after they were written, and deletes finished ones that are
-// a week old. It returns the number of rows.
+// Purge fails deliveries that are still pending three days after they were written, and deletes finished deliveries
+// that are a week old. It returns the number of rows.
 func (h *Hooks) Purge(ctx context.Context) (n int64, err error) {
 	now := h.Now()
 	n, err = h.DB.Purge(ctx, purgeBatch, "UPDATE "+h.deliveries+

@@ -17,8 +17,8 @@ const (
 	plainPrefix = "plain."
 )
 
-// NewSecret makes a secret and also returns it sealed for the URL, so that it can sign only what goes there. The caller
-// shows the secret once to the person who asked for it.
+// NewSecret makes a secret for a webhook with a URL. sealed is the stored form, which cannot be used with another URL.
+// The caller shows the secret once to the person who adds the webhook.
 func (h *Hooks) NewSecret(ctx context.Context, address string) (secret, sealed string, err error) {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails

@@ -34,13 +34,13 @@ const (
 
 const (
 	deliveryTimeout = 10 * time.Second
-	// deliveriesAtOnce limits how many webhooks are served at the same time.
+	// deliveriesAtOnce limits the webhooks that are served at the same time.
 	deliveriesAtOnce = 8
-	// deliveriesRun limits the deliveries to one webhook in a run, and deliveriesTime is the time after which no more
-	// are begun, since the next run waits for the slowest webhook.
+	// deliveriesRun limits the deliveries to one webhook in a run. deliveriesTime is the time after which a run begins
+	// no delivery, since the next run waits for the slowest webhook.
 	deliveriesRun  = 200
 	deliveriesTime = 10 * time.Second
-	// answerRead is how much of an answer is read, so that its connection can be reused. Its text is ignored.
+	// answerRead is how many bytes of an answer are read, so that its connection can be reused. They are ignored.
 	answerRead = 16 << 10
 )
 
@@ -65,7 +65,7 @@ func NewSender(allow []netip.Prefix, logger *zap.Logger) *Sender {
 				IdleConnTimeout:        30 * time.Second,
 				ForceAttemptHTTP2:      true,
 			},
-			// A redirect would lead away from what the administrator has set.
+			// A redirect could lead away from the URL that the administrator has set.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		now: time.Now, logger: logger,
@@ -75,8 +75,8 @@ func NewSender(allow []netip.Prefix, logger *zap.Logger) *Sender {
 // Close closes idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Deliver sends the deliveries that are due. Webhooks do not wait for each other; one whose delivery fails pauses until
-// the next run.
+// Deliver sends the deliveries that are due, and returns how many were sent. Webhooks do not wait for each other. A
+// webhook whose delivery fails pauses until the next run.
 func (h *Hooks) Deliver(ctx context.Context, s *Sender) (done int, err error) {
 	ids, err := h.due(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *Hooks) Deliver(ctx context.Context, s *Sender) (done int, err error) {
 	return int(delivered.Load()), errors.Join(errs...)
 }
 
-// deliverTo sends the deliveries that are due to one webhook, in order, until one fails or the time of a run is over.
+// deliverTo sends the due deliveries of one webhook, in order, until a delivery fails or the time of a run is over.
 func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, err error) {
 	begun := s.now()
 	for range deliveriesRun {
@@ -110,21 +110,21 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 		if err != nil || o == nil {
 			return done, err
 		}
-		status, why := h.send(ctx, s, o)
+		status, failure := h.send(ctx, s, o)
 		settle, cancel := jobs.Settling(ctx)
 		if ctx.Err() != nil && status == 0 {
 			err = h.giveBack(settle, o)
 			cancel()
 			return done, err
 		}
-		err = h.settle(settle, o, status, why)
+		err = h.settle(settle, o, status, failure)
 		cancel()
 		if err != nil {
 			return done, err
 		}
 		if status < 200 || status > 299 {
 			s.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.id),
-				zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", why))
+				zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", failure))
 			return done, nil
 		}
 		done++
@@ -132,21 +132,23 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 	return done, nil
 }
 
-// send makes one attempt. It returns the status of the answer, or 0 and the reason why there is none.
-func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, why string) {
-	at := strconv.FormatInt(s.now().Unix(), 10)
+// send makes one attempt. It returns the status of the answer, or 0 and the reason why no answer came.
+func (h *Hooks) send(ctx context.Context, s *Sender, o *outgoing) (status int, failure string) {
+	timestamp := strconv.FormatInt(s.now().Unix(), 10)
 	header := make(http.Header, 6)
 	header.Set("User-Agent", h.Agent)
 	header.Set(h.Headers+HeaderDelivery, o.event+"."+strconv.FormatInt(o.webhook, 10))
 	header.Set(h.Headers+HeaderTopic, o.topic)
-	header.Set(h.Headers+HeaderTimestamp, at)
-	header.Set(h.Headers+HeaderSignature, Sign(o.secret, at, o.body))
+	header.Set(h.Headers+HeaderTimestamp, timestamp)
+	header.Set(h.Headers+HeaderSignature, Sign(o.secret, timestamp, o.body))
 	return s.Post(ctx, o.url, header, o.body)
 }
 
-// Post posts a JSON body to a URL once. It returns the status of the answer, or 0 and the reason why there is none,
+// Post posts a JSON body to a URL once. It returns the status of the answer, or 0 and the reason why no answer came,
 // which does not contain the URL.
-func (s *Sender) Post(ctx context.Context, address string, header http.Header, body string) (status int, why string) {
+func (s *Sender) Post(
+	ctx context.Context, address string, header http.Header, body string,
+) (status int, failure string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
 		return 0, "the address is not valid"
@@ -162,14 +164,14 @@ func (s *Sender) Post(ctx context.Context, address string, header http.Header, b
 	return answer.StatusCode, ""
 }
 
-// Sign returns the signature of a delivery: the HMAC-SHA-256 of the time, a dot and the body.
+// Sign returns the signature of a delivery: the HMAC-SHA-256 of the timestamp, a dot and the body.
 func Sign(secret []byte, timestamp, body string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(timestamp + "." + body))
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// reason returns why there is no answer. It leaves out the URL, which may hold a secret.
+// reason returns the reason why no answer came. It leaves out the URL, which may contain a secret.
 func reason(err error) string {
 	if urlError, ok := errors.AsType[*url.Error](err); ok {
 		err = urlError.Err

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Names of the headers of the Standard Webhooks specification (standardwebhooks.com), version 1.
+// Header names of the Standard Webhooks specification (standardwebhooks.com), version 1.
 const (
 	StandardID        = "Webhook-Id"
 	StandardTimestamp = "Webhook-Timestamp"
 	StandardSignature = "Webhook-Signature"
 )
 
-// Limits for the bytes of a secret according to Standard Webhooks.
+// Limits for the size of a secret according to Standard Webhooks, in bytes.
 const (
 	minStandardSecret = 24
 	maxStandardSecret = 64
@@ -42,8 +42,8 @@ func ParseStandardSecret(text string) ([]byte, error) {
 
 // StandardHeader returns the headers of a message of Standard Webhooks. id is the same in all attempts of a message and
 // must not contain a dot.
-func StandardHeader(secret []byte, id string, at time.Time, body string) http.Header {
-	timestamp := strconv.FormatInt(at.Unix(), 10)
+func StandardHeader(secret []byte, id string, sent time.Time, body string) http.Header {
+	timestamp := strconv.FormatInt(sent.Unix(), 10)
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(id + "." + timestamp + "." + body))
 	header := make(http.Header, 5)

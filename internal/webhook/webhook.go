@@ -1,7 +1,7 @@
-// Package webhook notifies URLs that administrators have set of changes in a service. A notification is written in the
-// same transaction as the change, and sent from there in the background: signed, to public addresses, retried after
-// growing pauses, by one of the nodes that share the database. The service decides what is notified and who may set a
-// URL.
+// Package webhook notifies URLs, which administrators have set, of changes in a service. A notification is written in
+// the same transaction as the change, and later sent in the background by one of the nodes that share the database. It
+// is signed, sent only to public addresses, and repeated after growing pauses. The service decides which changes to
+// notify and who may set a URL.
 package webhook
 
 import (
@@ -26,13 +26,13 @@ func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "web
 // Topic is the topic of test deliveries.
 const Topic = "webhook.test"
 
-// maxAddress is the limit for the URL of a webhook, in bytes.
+// maxAddress limits the URL of a webhook, in bytes.
 const maxAddress = 2000
 
 var (
-	// ErrMany refuses another webhook because there are Options.Max.
+	// ErrMany means that a webhook cannot be added because Options.Max exist.
 	ErrMany = errors.New("there are too many webhooks")
-	// ErrOff refuses to test a webhook that is disabled.
+	// ErrOff means that a disabled webhook cannot be tested.
 	ErrOff = errors.New("the webhook is off: switch it on first")
 )
 
@@ -53,24 +53,24 @@ type Options struct {
 	DB *store.DB
 	// Prefix is the prefix of the tables of Schema.
 	Prefix string
-	// Headers is the prefix of the names of a delivery's headers, such as X-Board, which is followed by -Delivery,
-	// -Topic, -Timestamp and -Signature.
+	// Headers begins the names of a delivery's headers. X-Board, for example, is followed by -Delivery, -Topic,
+	// -Timestamp and -Signature.
 	Headers string
 	// Agent is the User-Agent.
 	Agent string
 	// Topics are all topics that a webhook can subscribe to.
 	Topics []string
-	// Max is the maximum number of webhooks, as each change may have to write that many rows.
+	// Max is the maximum number of webhooks. A change may have to write a row for each.
 	Max int
-	// Keyring returns the keyring that encrypts secrets in the database, or nil if there is none. While it returns an
-	// error nothing is sent.
+	// Keyring returns the keyring that encrypts secrets in the database, or nil if they are not encrypted. While it
+	// returns an error nothing is sent.
 	Keyring func() (keyring.Keyring, error)
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
 // Hooks are the webhooks of a service. It is safe for concurrent use. Methods with a Conn run in a transaction of the
-// service and, unless noted otherwise, return the errors of the database, which are sql.ErrNoRows for a webhook that
+// service. Unless noted otherwise they return the errors of the database, including sql.ErrNoRows for a webhook that
 // does not exist.
 type Hooks struct {
 	Options
@@ -91,10 +91,10 @@ type Webhook struct {
 	URL            string
 	Topics         []string
 	Enabled        bool
-	DisabledReason string // empty if it was disabled by hand
+	DisabledReason string // empty if an administrator has disabled the webhook
 	CreatedBy      string
 	CreatedAt      int64 // Unix microseconds, like all times here
-	Pending        int64 // number of deliveries that wait
+	Pending        int64 // number of pending deliveries
 }
 
 // List returns all webhooks, oldest first.
@@ -109,8 +109,8 @@ func (h *Hooks) List(c store.Conn) ([]Webhook, error) {
 		h.hooks+" w ORDER BY w.id")
 }
 
-// Check checks a URL and topics, and returns them in the form that Add takes. Whether the URL leads to a public address
-// is checked at each connection. The error is an *Error.
+// Check checks a URL and topics, and returns them in the form that Add takes. It does not check whether the URL leads
+// to a public address; that is checked at each connection. The error is an *Error.
 func (h *Hooks) Check(address string, topics []string) (string, []string, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
@@ -134,8 +134,9 @@ func (h *Hooks) Check(address string, topics []string) (string, []string, error)
 	return address, slices.Compact(topics), nil
 }
 
-// Add adds a webhook with the results of Check and NewSecret. It returns ErrMany if there are too many.
-func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by string) (id int64, err error) {
+// Add adds a webhook with the results of Check and NewSecret, on behalf of the user creator. It returns ErrMany if
+// there are too many webhooks.
+func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, creator string) (id int64, err error) {
 	var n int
 	if err := c.Row("SELECT count(*) FROM " + h.hooks).Scan(&n); err != nil {
 		return 0, err
@@ -145,7 +146,7 @@ func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, by st
 	}
 	err = c.Row("INSERT INTO "+h.hooks+
 		" (url, topics, secret, created_by, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
-		address, " "+strings.Join(topics, " ")+" ", sealed, by, h.micros()).Scan(&id)
+		address, " "+strings.Join(topics, " ")+" ", sealed, creator, h.micros()).Scan(&id)
 	return id, err
 }
 
@@ -155,23 +156,24 @@ func (h *Hooks) Address(c store.Conn, id int64) (address string, err error) {
 	return address, err
 }
 
-// Lock locks the row of a webhook that is about to change, and returns its URL.
+// Lock locks the row of a webhook before a change, and returns the webhook's URL.
 func (h *Hooks) Lock(c store.Conn, id int64) (address string, err error) {
 	err = c.Row("SELECT url FROM "+h.hooks+" WHERE id = ?"+c.Lock(), id).Scan(&address)
 	return address, err
 }
 
-// Enable enables or disables a webhook. Deliveries that wait for a disabled one are sent once it is enabled again.
+// Enable enables or disables a webhook. Deliveries that are pending while the webhook is disabled are sent after it is
+// enabled again.
 func (h *Hooks) Enable(c store.Conn, id int64, enabled bool) error {
-	on := 0
+	value := 0
 	if enabled {
-		on = 1
+		value = 1
 	}
-	_, err := c.Exec("UPDATE "+h.hooks+" SET enabled = ?, disabled_reason = '' WHERE id = ?", on, id)
+	_, err := c.Exec("UPDATE "+h.hooks+" SET enabled = ?, disabled_reason = '' WHERE id = ?", value, id)
 	return err
 }
 
-// SetSecret replaces the secret of a webhook by one from NewSecret, which is used from then on.
+// SetSecret replaces the secret of a webhook by a sealed secret from NewSecret. The new secret is used from then on.
 func (h *Hooks) SetSecret(c store.Conn, id int64, sealed string) error {
 	_, err := c.Exec("UPDATE "+h.hooks+" SET secret = ? WHERE id = ?", sealed, id)
 	return err

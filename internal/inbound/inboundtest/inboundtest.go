@@ -16,8 +16,8 @@ type Recorder struct {
 func New() *Recorder { return &Recorder{ResponseRecorder: httptest.NewRecorder()} }
 
 // SetReadDeadline records a deadline. http.ResponseController calls it.
-func (r *Recorder) SetReadDeadline(at time.Time) error {
-	r.set = append(r.set, at)
+func (r *Recorder) SetReadDeadline(deadline time.Time) error {
+	r.set = append(r.set, deadline)
 	return nil
 }
 

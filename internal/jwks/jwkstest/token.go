@@ -34,26 +34,26 @@ func NewEC(curve elliptic.Curve) *ecdsa.PrivateKey {
 
 // Clock is a clock that stands still until Advance is called.
 type Clock struct {
-	mu sync.Mutex
-	at time.Time
+	mu  sync.Mutex
+	now time.Time
 }
 
 // Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.at
+	return c.now
 }
 
 // Advance advances the clock.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
+	c.now = c.now.Add(d)
 }
 
 // NewClock returns a clock that shows the current time in whole seconds.
-func NewClock() *Clock { return &Clock{at: time.Now().Truncate(time.Second)} }
+func NewClock() *Clock { return &Clock{now: time.Now().Truncate(time.Second)} }
 
 // Sign makes a token. header overrides parameters of the header; a nil value removes one.
 func Sign(tb testing.TB, algorithm string, key any, header map[string]any, claims map[string]any) string {

@@ -28,10 +28,10 @@ import (
 
 // Texts are the texts that a program shows.
 type Texts struct {
-	texts    map[string]string // where each is used
-	alone    []string          // what is shown in English only
-	plurals  map[string]bool   // those with a number, by the form of other
-	messages map[string]string // samples of messages, and where each is made
+	texts        map[string]string // the place of use by text
+	untranslated []string          // reports of texts that are in English only
+	plurals      map[string]bool   // the texts with a number, by the form "other"
+	messages     map[string]string // the place of use by sample of a message
 }
 
 // New returns an empty set of texts.
@@ -132,7 +132,7 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 		}
 		x.node(name, tree.Root)
 		for _, words := range bare(tree.Root) {
-			x.alone = append(x.alone, fmt.Sprintf("%s, template %s: %q is in English only", name, tree.Name, words))
+			x.untranslated = append(x.untranslated, fmt.Sprintf("%s, template %s: %q is in English only", name, tree.Name, words))
 		}
 	}
 }
@@ -142,8 +142,8 @@ func (x *Texts) node(where string, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
 		if n != nil {
-			for _, one := range n.Nodes {
-				x.node(where, one)
+			for _, child := range n.Nodes {
+				x.node(where, child)
 			}
 		}
 	case *parse.ActionNode:
@@ -234,12 +234,12 @@ func bare(node parse.Node) (words []string) {
 	if list, ok := node.(*parse.ListNode); ok {
 		write(list)
 	}
-	var seen strings.Builder
-	seen.WriteString(markup.ReplaceAllString(text.String(), "\n"))
+	var visible strings.Builder
+	visible.WriteString(markup.ReplaceAllString(text.String(), "\n"))
 	for _, attribute := range spoken.FindAllStringSubmatch(text.String(), -1) {
-		seen.WriteString("\n" + attribute[1] + attribute[2])
+		visible.WriteString("\n" + attribute[1] + attribute[2])
 	}
-	for _, found := range english.FindAllString(seen.String(), -1) {
+	for _, found := range english.FindAllString(visible.String(), -1) {
 		words = append(words, strings.TrimSpace(strings.ReplaceAll(found, action, "…")))
 	}
 	return words
@@ -310,7 +310,7 @@ func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
 		}
 		if i, ok := titles[short]; ok && name != short {
 			if text, ok := arg(i); ok && text != "" {
-				x.alone = append(x.alone, fmt.Sprintf("%s: %q is in English only", where, text))
+				x.untranslated = append(x.untranslated, fmt.Sprintf("%s: %q is in English only", where, text))
 			}
 		}
 		if i, ok := composes[name]; ok && i < len(n.Args) {
@@ -389,7 +389,7 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 		return []string{err.Error()}
 	}
 	report := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	list = append(list, x.alone...)
+	list = append(list, x.untranslated...)
 	for _, text := range slices.Sorted(maps.Keys(x.texts)) {
 		forms := file.Texts[text]
 		switch {
@@ -404,11 +404,11 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 			report("%s has the text %q, which is used nowhere", tag, english)
 		}
 		for category, text := range file.Texts[english] {
-			without := ""
+			optional := ""
 			if category != "" && category != "other" {
-				without = "n" // "one code", in words
+				optional = "n" // "one code", in words
 			}
-			if !same(english, text, without) {
+			if !samePlaceholders(english, text, optional) {
 				report("%s: the placeholders of %q are not those of %q", tag, text, english)
 			}
 		}
@@ -429,7 +429,7 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 		if !matched[english] {
 			report("%s has the message %q, which is made nowhere", tag, english)
 		}
-		if !same(english, file.Messages[english], "") {
+		if !samePlaceholders(english, file.Messages[english], "") {
 			report("%s: the placeholders of %q are not those of %q", tag, file.Messages[english], english)
 		}
 	}
@@ -445,14 +445,14 @@ func matches(english, sample string) bool {
 	return regexp.MustCompile("(?is)^" + expression + "$").MatchString(strings.TrimSuffix(sample, "."))
 }
 
-// same reports whether two texts have the same placeholders. The placeholder without, if not empty, may be missing in
-// the translation.
-func same(english, text, without string) bool {
+// samePlaceholders reports whether two texts have the same placeholders. The placeholder optional, if not empty, may be
+// missing in the translation.
+func samePlaceholders(english, text, optional string) bool {
 	a, b := locale.Placeholders(english), locale.Placeholders(text)
 	slices.Sort(a)
 	slices.Sort(b)
-	if !slices.Contains(b, without) {
-		a = slices.DeleteFunc(a, func(name string) bool { return name == without })
+	if !slices.Contains(b, optional) {
+		a = slices.DeleteFunc(a, func(name string) bool { return name == optional })
 	}
 	return slices.Equal(a, b)
 }

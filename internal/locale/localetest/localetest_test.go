@@ -37,14 +37,15 @@ func f(c *call) error {
 }
 `
 
-// TestAlone checks that words outside of the catalogue are found, in templates and in titles, and nothing else.
-func TestAlone(t *testing.T) {
+// TestUntranslatedWordsAreFound checks that words outside of the catalogue are found, in templates and in titles, and
+// nothing else.
+func TestUntranslatedWordsAreFound(t *testing.T) {
 	t.Parallel()
 	texts := New()
 	texts.Template(t, "good.html", `{{define "main"}}<h1 class="big">{{t "Sign in"}}</h1><input placeholder="XXXX-XXXX" aria-label="{{t "Name"}}">`+
 		`<p>#{{.Number}}, <code>brd_{{.Lookup}}</code> &amp; <a href="/x?a=b">{{.Name}}</a></p>{{end}}{{define "query"}}{{with .X}}?redirect={{.}}{{end}}{{end}}`)
-	if len(texts.alone) > 0 {
-		t.Errorf("a good template has %q", texts.alone)
+	if len(texts.untranslated) > 0 {
+		t.Errorf("a good template has %q", texts.untranslated)
 	}
 	texts.Template(t, "bad.html", `<p>{{if .X}}By{{else}}{{t "Of"}}{{end}} {{.Name}}</p><a aria-label="Post {{.Number}}">x</a>{{range .L}}<b>, more</b>{{end}}`)
 	file := filepath.Join(t.TempDir(), "x.go")
@@ -53,8 +54,8 @@ func TestAlone(t *testing.T) {
 	}
 	texts.Source(t, filepath.Dir(file), nil)
 	for i, words := range []string{`"By… …"`, `"more"`, `"Post …"`, `x.go:4:2: "A title"`} {
-		if i >= len(texts.alone) || !strings.Contains(texts.alone[i], words) {
-			t.Errorf("%q, want %s", texts.alone, words)
+		if i >= len(texts.untranslated) || !strings.Contains(texts.untranslated[i], words) {
+			t.Errorf("%q, want %s", texts.untranslated, words)
 		}
 	}
 	if faults := texts.faults("de", []byte(`{"texts": {"Sign in": "a", "Name": "b", "Of": "c"}}`)); len(faults) != 4 {

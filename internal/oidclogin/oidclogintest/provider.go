@@ -44,25 +44,25 @@ type Provider struct {
 	Key   *ecdsa.PrivateKey
 	KeyID string
 
-	tb    testing.TB
-	mu    sync.Mutex
-	codes map[string]url.Values
-	asked map[string]int
-	held  <-chan struct{}
+	tb       testing.TB
+	mu       sync.Mutex
+	codes    map[string]url.Values
+	requests map[string]int
+	gate     <-chan struct{}
 }
 
 // Asked returns the number of requests for a path.
 func (p *Provider) Asked(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked[path]
+	return p.requests[path]
 }
 
 // Hold delays answers until done is closed.
 func (p *Provider) Hold(done <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held = done
+	p.gate = done
 }
 
 // Discovery is the path of the metadata.
@@ -72,7 +72,7 @@ const Discovery = "/.well-known/openid-configuration"
 func New(tb testing.TB) *Provider {
 	tb.Helper()
 	p := &Provider{
-		tb: tb, codes: make(map[string]url.Values), asked: make(map[string]int),
+		tb: tb, codes: make(map[string]url.Values), requests: make(map[string]int),
 		Key: jwkstest.NewEC(elliptic.P256()), KeyID: "k1",
 	}
 	mux := http.NewServeMux()
@@ -94,19 +94,19 @@ func New(tb testing.TB) *Provider {
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		id, secret, _ := r.BasicAuth()
 		p.mu.Lock()
-		asked, known := p.codes[r.FormValue("code")]
+		request, known := p.codes[r.FormValue("code")]
 		delete(p.codes, r.FormValue("code"))
 		p.mu.Unlock()
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 		if !known || id != ClientID || secret != Secret ||
-			asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
-			asked.Get("code_challenge_method") != "S256" || asked.Get("redirect_uri") != r.FormValue("redirect_uri") {
+			request.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+			request.Get("code_challenge_method") != "S256" || request.Get("redirect_uri") != r.FormValue("redirect_uri") {
 			w.WriteHeader(http.StatusBadRequest)
 			answer(w, map[string]any{"error": "invalid_grant"})
 			return
 		}
 		claims := map[string]any{
-			"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": asked.Get("nonce"),
+			"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": request.Get("nonce"),
 			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 		}
 		maps.Copy(claims, p.Claims)
@@ -121,11 +121,11 @@ func New(tb testing.TB) *Provider {
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
-		p.asked[r.URL.Path]++
-		held := p.held
+		p.requests[r.URL.Path]++
+		gate := p.gate
 		p.mu.Unlock()
-		if held != nil {
-			<-held
+		if gate != nil {
+			<-gate
 		}
 		if p.Down || p.Lost == r.URL.Path {
 			w.WriteHeader(http.StatusBadGateway)

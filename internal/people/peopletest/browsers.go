@@ -109,12 +109,12 @@ func (b *browser) begin(name string, confirmed any) url.Values {
 	return b.Provider.Visit(to)
 }
 
-// comes sends the query of a provider's answer to the callback. in says whether the browser must be signed in then, and
-// how describes the case.
-func (b *browser) comes(answer url.Values, in bool, how string) {
+// comes sends the query of a provider's answer to the callback. admitted says whether the browser must be signed in
+// then, and situation describes the case.
+func (b *browser) comes(answer url.Values, admitted bool, situation string) {
 	b.t.Helper()
 	b.get(b.Callback + "?" + answer.Encode())
-	if status, _ := b.get(b.Inside); (status == http.StatusOK) != in {
-		b.t.Errorf("%s: the status is %d, want signed in %t", how, status, in)
+	if status, _ := b.get(b.Inside); (status == http.StatusOK) != admitted {
+		b.t.Errorf("%s: the status is %d, want signed in %t", situation, status, admitted)
 	}
 }

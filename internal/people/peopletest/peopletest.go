@@ -67,7 +67,7 @@ func address(email string) func(*oidclogin.Person) {
 
 func unconfirmed(p *oidclogin.Person) { p.Confirmed = false }
 
-func of(issuer string) func(*oidclogin.Person) {
+func issuedBy(issuer string) func(*oidclogin.Person) {
 	return func(p *oidclogin.Person) { p.Issuer = issuer }
 }
 
@@ -81,16 +81,16 @@ func (a *attack) enters(p *oidclogin.Person) string {
 	return account
 }
 
-// is signs a person in. The test fails unless the person gets the given account.
-func (a *attack) is(p *oidclogin.Person, account string) {
+// gets signs a person in. The test fails unless the person gets the given account.
+func (a *attack) gets(p *oidclogin.Person, account string) {
 	a.t.Helper()
 	if got := a.enters(p); got != account {
 		a.t.Errorf("%s: %q is %q, want %q", a.row, p.Subject, got, account)
 	}
 }
 
-// isNot signs a person in. The test fails if the person gets the given account; another account is allowed.
-func (a *attack) isNot(p *oidclogin.Person, account string) {
+// doesNotGet signs a person in. The test fails if the person gets the given account; another account is allowed.
+func (a *attack) doesNotGet(p *oidclogin.Person, account string) {
 	a.t.Helper()
 	if got, err := a.SignOn(p); err == nil && got == account {
 		a.t.Errorf("%s: %q with %q gets into the account of somebody else", a.row, p.Subject, p.Email)
@@ -109,7 +109,7 @@ func (a *attack) refused(p *oidclogin.Person) {
 func (a *attack) adopted(p *oidclogin.Person, member string) {
 	a.t.Helper()
 	if a.Adopts {
-		a.is(p, member)
+		a.gets(p, member)
 	} else {
 		a.refused(p)
 	}
@@ -136,12 +136,12 @@ var attacks = []struct {
 	{"an account whose owner has not proven the address", func(a *attack) {
 		a.Unproven(a.email)
 		a.refused(a.person(""))
-		a.refused(a.person("-2", of(Other)))
+		a.refused(a.person("-2", issuedBy(Other)))
 	}},
 	{"a second person of the same provider with the address", func(a *attack) {
 		first := a.enters(a.person(""))
 		a.refused(a.person("-2"))
-		a.is(a.person(""), first)
+		a.gets(a.person(""), first)
 	}},
 	{"a second person of the same provider for a linked member", func(a *attack) {
 		member := a.Member(a.email)
@@ -152,26 +152,26 @@ var attacks = []struct {
 	}},
 	{"the address claimed at another provider", func(a *attack) {
 		first := a.enters(a.person(""))
-		second := a.person("-2", of(Other))
+		second := a.person("-2", issuedBy(Other))
 		if a.Across {
-			a.is(second, first)
+			a.gets(second, first)
 		} else {
 			a.refused(second)
 		}
-		a.refused(a.person("-3", of(Other), unconfirmed))
+		a.refused(a.person("-3", issuedBy(Other), unconfirmed))
 	}},
 	{"the same subject at two providers", func(a *attack) {
 		first := a.enters(a.person(""))
-		a.isNot(a.person("", of(Other), address("other-"+a.email)), first)
-		a.isNot(a.person("", of(Other), unconfirmed), first)
-		a.isNot(a.person("", of(Issuer+"/"), address("")), first)
+		a.doesNotGet(a.person("", issuedBy(Other), address("other-"+a.email)), first)
+		a.doesNotGet(a.person("", issuedBy(Other), unconfirmed), first)
+		a.doesNotGet(a.person("", issuedBy(Issuer+"/"), address("")), first)
 	}},
 	{"a suspended account", func(a *attack) {
 		member := a.Member(a.email)
 		a.Suspend(member)
 		a.refused(a.person(""))
 		a.Restore(member)
-		a.adopted(a.person("-2"), member) // so that the refused one is not linked
+		a.adopted(a.person("-2"), member) // so that the refused person is not linked
 	}},
 	{"an account that is suspended later", func(a *attack) {
 		first := a.enters(a.person(""))
@@ -179,13 +179,13 @@ var attacks = []struct {
 		a.refused(a.person(""))
 		a.refused(a.person("-2"))
 		a.Restore(first)
-		a.is(a.person(""), first)
+		a.gets(a.person(""), first)
 	}},
 	{"a deleted account", func(a *attack) {
 		first := a.enters(a.person(""))
 		a.Delete(first)
-		a.isNot(a.person(""), first)
-		a.isNot(a.person("-2"), first)
+		a.doesNotGet(a.person(""), first)
+		a.doesNotGet(a.person("-2"), first)
 	}},
 	{"an address that looks the same", func(a *attack) {
 		member := a.Member(a.email)
@@ -196,14 +196,14 @@ var attacks = []struct {
 			a.email + ", eve@evil.example", "Eve <" + a.email + ">", a.email + "\r\nBcc: eve@evil.example",
 			strings.Replace(a.email, "@", "+eve@", 1), a.email + "@evil.example", `"` + a.email + `"@evil.example`,
 		} {
-			a.isNot(a.person(fmt.Sprint("-", i), address(email)), member)
+			a.doesNotGet(a.person(fmt.Sprint("-", i), address(email)), member)
 		}
 		a.adopted(a.person("-last", address(" "+strings.ToUpper(a.email)+"\n")), member)
 	}},
 	{"the name of a member", func(a *attack) {
 		member := a.Member(a.email)
 		for i, name := range []string{a.id, strings.ToUpper(a.id), " " + a.id, strings.Replace(a.id, "k", "ｋ", 1), a.email} {
-			a.isNot(a.person(fmt.Sprint("-", i), address(fmt.Sprint("name-", i, "-", a.email)), func(p *oidclogin.Person) {
+			a.doesNotGet(a.person(fmt.Sprint("-", i), address(fmt.Sprint("name-", i, "-", a.email)), func(p *oidclogin.Person) {
 				p.Names, p.Username, p.Name = []string{name}, name, name
 			}), member)
 		}
@@ -211,8 +211,8 @@ var attacks = []struct {
 	{"a person who takes the address of somebody else", func(a *attack) {
 		member := a.Member(a.email)
 		own := a.enters(a.person("", address("own-"+a.email)))
-		a.is(a.person(""), own)
-		a.is(a.person("", address("")), own)
+		a.gets(a.person(""), own)
+		a.gets(a.person("", address("")), own)
 		a.adopted(a.person("-2"), member)
 	}},
 	{"subjects that identify nobody", func(a *attack) {
@@ -221,12 +221,12 @@ var attacks = []struct {
 		} {
 			a.refused(a.person("", address(fmt.Sprint(i, a.email)), func(p *oidclogin.Person) { p.Subject = subject }))
 		}
-		a.refused(a.person("", of("")))
+		a.refused(a.person("", issuedBy("")))
 	}},
 	{"subjects that are nearly the same", func(a *attack) {
 		first := a.enters(a.person(""))
 		for i, subject := range []string{strings.ToUpper(a.id), a.id + " ", " " + a.id, a.id + "'"} {
-			a.isNot(a.person("", address(fmt.Sprint(i, a.email)), func(p *oidclogin.Person) { p.Subject = subject }), first)
+			a.doesNotGet(a.person("", address(fmt.Sprint(i, a.email)), func(p *oidclogin.Person) { p.Subject = subject }), first)
 		}
 	}},
 	{"one person in several tabs", func(a *attack) {
@@ -250,14 +250,14 @@ var attacks = []struct {
 			all.Go(func() { accounts[i], _ = a.SignOn(a.person(fmt.Sprint("-", i))) })
 		}
 		all.Wait()
-		in := 0
+		admitted := 0
 		for _, account := range accounts {
 			if account == member {
-				in++
+				admitted++
 			}
 		}
-		if a.Adopts && in != 1 || !a.Adopts && in != 0 {
-			a.t.Errorf("%s: %d get in", a.row, in)
+		if a.Adopts && admitted != 1 || !a.Adopts && admitted != 0 {
+			a.t.Errorf("%s: %d get in", a.row, admitted)
 		}
 	}},
 }

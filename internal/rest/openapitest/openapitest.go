@@ -104,9 +104,9 @@ func (d *Document) faults(r *http.Request, resp *http.Response) []*faults.Valida
 	return found
 }
 
-func report(tb testing.TB, what string, found []*faults.ValidationError) {
+func report(tb testing.TB, subject string, found []*faults.ValidationError) {
 	tb.Helper()
 	for _, fault := range found {
-		tb.Errorf("%s\nis not as documented: %v", what, fault)
+		tb.Errorf("%s\nis not as documented: %v", subject, fault)
 	}
 }

@@ -48,13 +48,13 @@ func (f *Fixture) SQLite(tb testing.TB) *store.DB {
 		return store.NewSQLite(store.SQLiteOptions{Path: path, Synchronous: "normal"}, zap.NewNop())
 	}
 	f.sqlite.once.Do(func() {
-		made := filepath.Join(tb.TempDir(), "template.db")
-		db, err := open(made)
+		template := filepath.Join(tb.TempDir(), "template.db")
+		db, err := open(template)
 		if err == nil {
 			err = f.fill(tb, db)
 		}
 		if err == nil {
-			f.sqlite.file, err = os.ReadFile(made)
+			f.sqlite.file, err = os.ReadFile(template)
 		}
 		if err != nil {
 			tb.Errorf("the template of databases: %v", err)

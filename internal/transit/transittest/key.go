@@ -28,9 +28,9 @@ type key struct {
 }
 
 type version struct {
-	made   time.Time
-	signer crypto.Signer // nil for a key that encrypts
-	secret []byte
+	created time.Time
+	signer  crypto.Signer // nil for a key that encrypts
+	secret  []byte
 }
 
 func newKey(kind string) (*key, error) {
@@ -44,7 +44,7 @@ func newKey(kind string) (*key, error) {
 }
 
 func (k *key) rotate() {
-	v := version{made: time.Now()}
+	v := version{created: time.Now()}
 	switch k.kind {
 	case "ecdsa-p256":
 		v.signer, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -63,11 +63,11 @@ func (k *key) info() map[string]any {
 		switch number := strconv.Itoa(i + 1); {
 		case i+1 < k.oldest:
 		case v.signer == nil:
-			versions[number] = v.made.Unix()
+			versions[number] = v.created.Unix()
 		default:
 			der, _ := x509.MarshalPKIXPublicKey(v.signer.Public())
 			versions[number] = map[string]any{
-				"name": "P-256", "creation_time": v.made.Format(time.RFC3339Nano),
+				"name": "P-256", "creation_time": v.created.Format(time.RFC3339Nano),
 				"public_key": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})),
 			}
 		}
@@ -163,8 +163,8 @@ func (k *key) decrypt(body map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	whole, _ := body["ciphertext"].(string)
-	parts := strings.SplitN(whole, ":", 3)
+	ciphertext, _ := body["ciphertext"].(string)
+	parts := strings.SplitN(ciphertext, ":", 3)
 	if len(parts) != 3 || parts[0] != "vault" || !strings.HasPrefix(parts[1], "v") {
 		return "", refuse(http.StatusBadRequest, "invalid ciphertext: no prefix")
 	}

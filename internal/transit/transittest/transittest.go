@@ -1,5 +1,5 @@
-// Package transittest provides a key management server for tests. It implements the part of the protocol that package
-// transit uses, with real keys and with faults on demand.
+// Package transittest provides a key management server for tests. The server implements the part of the protocol that
+// package transit uses, with real keys and with faults on demand.
 package transittest
 
 import (
@@ -20,7 +20,7 @@ const (
 	Root     = "s.root-token-of-tests"
 	RoleID   = "role-of-tests"
 	SecretID = "secret-of-tests"
-	// Lease is the lease of a login.
+	// Lease is the lease of a login's token.
 	Lease = time.Hour
 )
 
@@ -28,15 +28,15 @@ const (
 type Server struct {
 	URL string
 
-	mu     sync.Mutex
-	faults Faults
-	tokens map[string]bool
-	keys   map[string]*key // by mount and name
-	asked  map[string]int
-	held   chan struct{} // closed while requests are answered
+	mu       sync.Mutex
+	faults   Faults
+	tokens   map[string]bool
+	keys     map[string]*key // by mount and name
+	requests map[string]int
+	gate     chan struct{} // closed while requests are answered
 }
 
-// Faults are faults of the server. The zero value has none.
+// Faults are faults of the server. The zero value means no faults.
 type Faults struct {
 	// Sealed answers every request with 503.
 	Sealed bool
@@ -46,7 +46,7 @@ type Faults struct {
 	Denied string
 	// RefuseLogin answers every login with 400.
 	RefuseLogin bool
-	// Signature replaces a signature, which is given as vault:v<n>:….
+	// Signature replaces a signature in an answer. Its argument is the right signature, vault:v<n>:….
 	Signature func(text string) string
 	// Answer replaces the body of every successful answer, unless it is empty.
 	Answer string
@@ -58,7 +58,7 @@ type Faults struct {
 	NoRenewal bool
 }
 
-// New starts a server that ends with the test.
+// New starts a server, which is closed at the end of the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	s := bare()
@@ -81,14 +81,14 @@ func NewTLS(tb testing.TB) (*Server, *httptest.Server) {
 
 func bare() *Server {
 	s := &Server{
-		tokens: map[string]bool{Root: true}, keys: make(map[string]*key), asked: make(map[string]int),
-		held: make(chan struct{}),
+		tokens: map[string]bool{Root: true}, keys: make(map[string]*key), requests: make(map[string]int),
+		gate: make(chan struct{}),
 	}
-	close(s.held)
+	close(s.gate)
 	return s
 }
 
-// Set sets the faults from now on.
+// Set replaces the faults of the server.
 func (s *Server) Set(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Server) Set(f Faults) {
 func (s *Server) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = make(chan struct{})
+	s.gate = make(chan struct{})
 }
 
 // Release ends Hold.
@@ -107,9 +107,9 @@ func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-s.held:
+	case <-s.gate:
 	default:
-		close(s.held)
+		close(s.gate)
 	}
 }
 
@@ -138,10 +138,10 @@ func (s *Server) Oldest(mount, name string, version int) {
 func (s *Server) Asked(op string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[op]
+	return s.requests[op]
 }
 
-// refusal is an error that is answered with a status and messages.
+// refusal is an error that the server answers with a status and messages.
 type refusal struct {
 	status   int
 	messages []string
@@ -158,10 +158,10 @@ func refuse(status int, messages ...string) error {
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	held := s.held
+	gate := s.gate
 	s.mu.Unlock()
 	select {
-	case <-held:
+	case <-gate:
 	case <-r.Context().Done():
 		return
 	}
@@ -231,19 +231,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 func (s *Server) route(method, path, token string, body map[string]any) (any, error) {
 	if mount, ok := strings.CutPrefix(path, "auth/"); ok && method == http.MethodPost &&
 		strings.HasSuffix(mount, "/login") {
-		s.asked["login"]++
+		s.requests["login"]++
 		if s.faults.RefuseLogin || body["role_id"] != RoleID || body["secret_id"] != SecretID {
 			return nil, refuse(http.StatusBadRequest, "invalid role or secret ID")
 		}
-		made := "s." + rand.Text()
-		s.tokens[made] = true
-		return s.auth(made), nil
+		token := "s." + rand.Text()
+		s.tokens[token] = true
+		return s.auth(token), nil
 	}
 	if !s.tokens[token] || s.faults.Denied != "" && strings.HasPrefix(path, s.faults.Denied) {
 		return nil, refuse(http.StatusForbidden, "permission denied for "+token)
 	}
 	if path == "auth/token/renew-self" {
-		s.asked["renew"]++
+		s.requests["renew"]++
 		if s.faults.NoRenewal {
 			return nil, refuse(http.StatusBadRequest, "lease is not renewable")
 		}
@@ -253,11 +253,11 @@ func (s *Server) route(method, path, token string, body map[string]any) (any, er
 	if !ok {
 		return nil, refuse(http.StatusNotFound)
 	}
-	at := mount + "/" + name
-	k := s.keys[at]
+	keyPath := mount + "/" + name
+	k := s.keys[keyPath]
 	switch {
 	case op == "keys" && method == http.MethodGet:
-		s.asked["keys"]++
+		s.requests["keys"]++
 		if k == nil {
 			return nil, refuse(http.StatusNotFound)
 		}
@@ -265,21 +265,21 @@ func (s *Server) route(method, path, token string, body map[string]any) (any, er
 	case method != http.MethodPost:
 		return nil, refuse(http.StatusMethodNotAllowed, "unsupported operation")
 	case op == "keys":
-		s.asked["create"]++
+		s.requests["create"]++
 		kind, _ := body["type"].(string)
 		if k != nil {
-			return nil, nil // an existing key is left as it is
+			return nil, nil // an existing key stays unchanged
 		}
-		made, err := newKey(kind)
+		created, err := newKey(kind)
 		if err != nil {
 			return nil, err
 		}
-		s.keys[at] = made
+		s.keys[keyPath] = created
 		return nil, nil
 	case k == nil:
 		return nil, refuse(http.StatusBadRequest, "encryption key not found")
 	}
-	s.asked[op]++
+	s.requests[op]++
 	switch op {
 	case "rotate":
 		k.rotate()

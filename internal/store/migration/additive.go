@@ -1,4 +1,4 @@
-package store
+package migration
 
 import (
 	"fmt"
@@ -25,16 +25,16 @@ var (
 	isUnique     = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY KEY)\b`)
 )
 
-// isAdditive reports whether a migration is marked as additive, so that older programs can still use the database after
+// IsAdditive reports whether a migration is marked as additive, so that older programs can still use the database after
 // it. It returns an error for a marked migration with a statement that could disturb older programs. Allowed statements
 // make tables, add columns that older programs need not know, or fill these tables and columns.
-func isAdditive(text string) (bool, error) {
+func IsAdditive(text string) (bool, error) {
 	if !additiveLine.MatchString(text) {
 		return false, nil
 	}
-	var made additions
+	var added additions
 	for _, statement := range statements(text) {
-		if !made.allows(statement) {
+		if !added.allows(statement) {
 			const shown = 80
 			return false, fmt.Errorf("is marked additive, but programs of the last release cannot go on after %.*q: "+
 				"take the mark away, or leave this to a later release", shown, statement)
@@ -57,12 +57,12 @@ func (a *additions) allows(statement string) bool {
 		return a.refers(statement)
 	}
 	if match := createsIndex.FindStringSubmatch(statement); match != nil {
-		return match[1] == "" || a.made(match[2])
+		return match[1] == "" || a.madeTable(match[2])
 	}
 	if match := altersTable.FindStringSubmatch(statement); match != nil {
-		return a.made(match[1]) || a.addsColumns(match[1], match[2])
+		return a.madeTable(match[1]) || a.addsColumns(match[1], match[2])
 	}
-	if match := writesTable.FindStringSubmatch(statement); match != nil && a.made(match[1]) {
+	if match := writesTable.FindStringSubmatch(statement); match != nil && a.madeTable(match[1]) {
 		return true
 	}
 	match := fillsColumns.FindStringSubmatch(outside(statement))
@@ -72,14 +72,16 @@ func (a *additions) allows(statement string) bool {
 	})
 }
 
-// made reports whether the migration has made a table.
-func (a *additions) made(table string) bool { return slices.Contains(a.tables, strings.ToLower(table)) }
+// madeTable reports whether the migration has made a table.
+func (a *additions) madeTable(table string) bool {
+	return slices.Contains(a.tables, strings.ToLower(table))
+}
 
 // refers reports whether every foreign key in a definition lets older programs delete the rows that it references: it
 // has an ON DELETE action, or references a table of this migration.
 func (a *additions) refers(definition string) bool {
 	return !slices.ContainsFunc(refersTo.FindAllStringSubmatch(definition, -1), func(match []string) bool {
-		return match[2] == "" && !a.made(match[1])
+		return match[2] == "" && !a.madeTable(match[1])
 	})
 }
 

@@ -1,0 +1,310 @@
+package sqldump
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+)
+
+// statements reads the statements up to the end of the dump, and calls s.each for the rows of INSERT statements.
+func (s *scanner) statements() error {
+	s.tables = make(map[string][]string)
+	for {
+		if err := s.space(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		word, err := s.word()
+		if err != nil {
+			return err
+		}
+		switch strings.ToUpper(word) {
+		case "INSERT", "REPLACE":
+			err = s.insert()
+		case "CREATE":
+			err = s.create()
+		case "DELIMITER":
+			err = s.routines()
+		default:
+			err = s.rest()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// routines consumes the text after DELIMITER, which has the bodies of triggers and routines, until the delimiter is a
+// semicolon again.
+func (s *scanner) routines() error {
+	if err := s.until("\n"); err != nil {
+		return nil //nolint:nilerr // the last line of the dump
+	}
+	for {
+		line := s.peek(len("DELIMITER ;"))
+		if strings.EqualFold(string(line), "DELIMITER ;") {
+			s.skip(len(line))
+			if next := s.peek(1); len(next) == 0 || next[0] != ';' {
+				return nil
+			}
+		}
+		if err := s.until("\n"); err != nil {
+			return err
+		}
+	}
+}
+
+// rest consumes the rest of a statement, including the semicolon.
+func (s *scanner) rest() error {
+	for {
+		text, err := s.chunk()
+		if err != nil {
+			return err
+		}
+		i := bytes.IndexAny(text, ";'\"`#-/")
+		if i < 0 {
+			s.skip(len(text))
+			continue
+		}
+		s.skip(i)
+		before := s.offset
+		if err := s.inside(); err != nil {
+			return err
+		}
+		if s.offset > before { // it was a comment
+			continue
+		}
+		b, err := s.next()
+		if err != nil || b == ';' {
+			return err
+		}
+		if b == '\'' || b == '"' || b == '`' {
+			if _, err = s.quoted(nil, b); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// create reads the column names of a CREATE TABLE statement.
+func (s *scanner) create() error {
+	if err := s.inside(); err != nil {
+		return err
+	}
+	word, err := s.word()
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(word, "TABLE") {
+		return s.rest()
+	}
+	var table string
+	for _, skipped := range []string{"IF", "NOT", "EXISTS", ""} {
+		if table, err = s.table(); err != nil {
+			return err
+		}
+		if !strings.EqualFold(table, skipped) {
+			break
+		}
+	}
+	if err := s.inside(); err != nil {
+		return err
+	}
+	if next := s.peek(1); len(next) == 0 || next[0] != '(' {
+		return s.rest()
+	}
+	s.skip(1)
+	var names []string
+	for {
+		if err := s.inside(); err != nil {
+			return err
+		}
+		name, quoted, err := s.name()
+		if err != nil {
+			return err
+		}
+		if quoted || !constraint(name) {
+			if names = append(names, name); len(names) > maxColumns {
+				return s.fault("a table has more than %d columns", maxColumns)
+			}
+		}
+		end, err := s.definition()
+		if err != nil {
+			return err
+		}
+		if end {
+			break
+		}
+	}
+	if len(s.tables) == maxLists {
+		return s.fault("there are more than %d tables", maxLists)
+	}
+	s.tables[table] = names
+	return s.rest()
+}
+
+// definition consumes the rest of a column's definition, and reports whether the column was the last.
+func (s *scanner) definition() (last bool, err error) {
+	for depth := 0; ; {
+		if err := s.inside(); err != nil {
+			return false, err
+		}
+		b, err := s.next()
+		if err != nil {
+			return false, err
+		}
+		switch b {
+		case '(':
+			depth++
+		case ')':
+			if depth == 0 {
+				return true, nil
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				return false, nil
+			}
+		case '\'', '"', '`':
+			if _, err := s.quoted(nil, b); err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// insert reads the rows of an INSERT statement.
+func (s *scanner) insert() error {
+	var table string
+	for {
+		if err := s.inside(); err != nil {
+			return err
+		}
+		name, quoted, err := s.name()
+		if err != nil {
+			return err
+		}
+		table = name
+		if next := s.peek(1); len(next) > 0 && next[0] == '.' {
+			s.skip(1)
+			if table, err = s.table(); err != nil {
+				return err
+			}
+			break
+		}
+		if word := strings.ToUpper(name); quoted || word != "INTO" && word != "IGNORE" && word != "LOW_PRIORITY" &&
+			word != "DELAYED" && word != "HIGH_PRIORITY" {
+			break
+		}
+	}
+	if !s.accept(table) {
+		return s.rest()
+	}
+	if err := s.inside(); err != nil {
+		return err
+	}
+	names := s.tables[table]
+	if next := s.peek(1); len(next) > 0 && next[0] == '(' {
+		var err error
+		if names, err = s.names(); err != nil {
+			return err
+		}
+	}
+	if err := s.inside(); err != nil {
+		return err
+	}
+	word, err := s.word()
+	if err != nil {
+		return err
+	}
+	if word = strings.ToUpper(word); word != "VALUES" && word != "VALUE" {
+		return s.fault("expected VALUES after INSERT INTO %s, found %q", table, word)
+	}
+	if len(names) == 0 {
+		return s.fault("the columns of %s are not known: the dump has no CREATE TABLE before its rows", table)
+	}
+	list, err := s.dump.list(table, names)
+	if err != nil {
+		return s.fault("%w", err)
+	}
+	return s.rows(table, list)
+}
+
+// names consumes a list of names in parentheses.
+func (s *scanner) names() (names []string, err error) {
+	s.skip(1)
+	for {
+		if err := s.inside(); err != nil {
+			return nil, err
+		}
+		name, _, err := s.name()
+		if err != nil {
+			return nil, err
+		}
+		if names = append(names, name); len(names) > maxColumns {
+			return nil, s.fault("a table has more than %d columns", maxColumns)
+		}
+		if err := s.inside(); err != nil {
+			return nil, err
+		}
+		switch b, err := s.next(); {
+		case err != nil:
+			return nil, err
+		case b == ')':
+			return names, nil
+		case b != ',':
+			return nil, s.fault("expected a comma between names, found %q", b)
+		}
+	}
+}
+
+// rows reads the rows after VALUES and calls s.each for each row. list is the index of their columns in s.dump.lists.
+func (s *scanner) rows(table string, list int) error {
+	row := Row{Table: table, columns: s.dump.lists[list]}
+	for n := 1; ; n++ {
+		if err := s.inside(); err != nil {
+			return err
+		}
+		row.Line, row.Place = s.line, Place{Offset: s.offset, list: int32(list)} //nolint:gosec // at most maxLists
+		if err := s.row(&row); err != nil {
+			return err
+		}
+		if err := s.each(&row); err != nil {
+			return err
+		}
+		if err := s.pause(n); err != nil {
+			return err
+		}
+		if err := s.inside(); err != nil {
+			return err
+		}
+		b, err := s.next()
+		if err != nil {
+			return err
+		}
+		switch b {
+		case ',':
+		case ';':
+			return nil
+		default: // ON DUPLICATE KEY UPDATE
+			return s.rest()
+		}
+	}
+}
+
+// pause reports the progress after every thousandth row, and then returns the error of the context.
+func (s *scanner) pause(rows int) error {
+	if rows%1000 != 0 {
+		return nil
+	}
+	if s.progress != nil {
+		s.progress(s.offset)
+	}
+	return s.ctx.Err()
+}
