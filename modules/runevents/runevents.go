@@ -364,7 +364,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	case runevents.Read:
 		h.query(w, r, found)
 	default:
-		if found.Path == runevents.StatusPath && tollgate.Stopping(r.Context()) {
+		if found.Path == runevents.StatusPath && tollgate.IsStopping(r.Context()) {
 			h.service.Unready(w)
 			return nil
 		}

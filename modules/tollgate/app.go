@@ -120,23 +120,23 @@ type App struct {
 	allow  []netip.Prefix
 	config json.RawMessage // the whole configuration, when a command works on it
 
-	memory   *memory.Budget
-	counters counters.Store
-	common   Storage
-	chosen   bool                 // the configuration names common
-	named    map[string]any       // loaded storages of single services
-	opened   []opened             // databases and schemas for Start to open
-	served   map[string]*store.DB // databases by service
-	ring     KeyringProvider
-	dir      string          // folder for files that ring makes
-	keyed    bool            // some module derives keys from the keyring
-	base     keyring.Keyring // the keyring that ring opened
-	sealings []*sealing      // services with secrets
-	options  map[string]any  // loaded options of services, by name
-	issuers  issuers
-	brand    *look.Brand                // loaded from Brand
-	mounted  atomic.Pointer[[]*Mounted] // the services, once the app starts
-	loaded   time.Time                  // when the app was provisioned
+	memory         *memory.Budget
+	counters       counters.Store
+	common         Storage
+	commonNamed    bool                 // the configuration names common
+	named          map[string]any       // loaded storages of single services
+	pending        []pendingDatabase    // databases and schemas for Start to open
+	served         map[string]*store.DB // databases by service
+	ring           KeyringProvider
+	dir            string           // folder for files that ring makes
+	needsKeys      bool             // some module derives keys from the keyring
+	base           keyring.Keyring  // the keyring that ring opened
+	sealedServices []*sealedService // services with secrets
+	options        map[string]any   // loaded options of services, by name
+	issuers        issuers
+	brand          *look.Brand                // loaded from Brand
+	mounted        atomic.Pointer[[]*Mounted] // the services, once the app starts
+	loaded         time.Time                  // when the app was provisioned
 
 	onSignOut []signOutListener
 	onStart   []func() error
@@ -145,7 +145,7 @@ type App struct {
 	leases    []lease             // references on pooled values, in the order in which they were taken
 	begun     atomic.Bool         // Start was called
 	started   atomic.Bool         // the shared values are open
-	startOver chan struct{}       // closed when Start returns
+	startDone chan struct{}       // closed when Start returns
 	gated     []*caddyhttp.Server // servers that wait for startOver
 	inflight  atomic.Int64
 }
@@ -160,7 +160,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision loads the guest modules. It opens no database, does not migrate and does not listen.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.ctx, a.logger, a.startOver, a.loaded = ctx, ctx.Logger(), make(chan struct{}), time.Now()
+	a.ctx, a.logger, a.startDone, a.loaded = ctx, ctx.Logger(), make(chan struct{}), time.Now()
 	if a.StartWait < 0 {
 		return errors.New("start_wait must not be negative")
 	}
@@ -179,7 +179,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 			return err
 		}
 	}
-	counting, err := guest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
+	counting, err := loadGuest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
 	if err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
@@ -210,7 +210,7 @@ func (a *App) provisionStores(ctx caddy.Context) error {
 // that need it get 503 until it is up. A keyring that does not fit a database is an error. New connections wait until
 // Start returns.
 func (a *App) Start() error {
-	defer close(a.startOver)
+	defer close(a.startDone)
 	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
 	a.findServices()
@@ -276,7 +276,7 @@ func (a *App) Cleanup() error {
 	case !a.begun.Load():
 		return a.release()
 	case caddy.Exiting():
-		end()
+		endProcess()
 		a.cutShort()
 		lingering.Wait() // the last reference ends a value, and its end must be awaited
 		return a.release()

@@ -50,8 +50,8 @@ func (a *App) AwaitDatabases(ctx context.Context) error {
 func (a *App) openDatabases() error {
 	ctx, cancel := context.WithTimeout(a.ctx, a.startWait())
 	defer cancel()
-	for i, o := range a.opened {
-		if slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
+	for i, o := range a.pending {
+		if slices.ContainsFunc(a.pending[:i], func(before pendingDatabase) bool { return before.db == o.db }) {
 			continue
 		}
 		o.db.Start(a.ctx)
@@ -76,7 +76,7 @@ func (a *App) Gate(ctx caddy.Context) {
 	a.gated = append(a.gated, server)
 	server.RegisterConnContext(func(conn context.Context, _ net.Conn) context.Context {
 		select {
-		case <-a.startOver:
+		case <-a.startDone:
 		case <-a.ctx.Done(): // the configuration was given up, as another app did not start
 		}
 		return conn

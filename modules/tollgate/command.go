@@ -35,7 +35,7 @@ const maxConfig = 64 << 20
 func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Schema) (*store.DB, error) {
 	db, err := a.ServiceDatabase(service, schema)
 	if err == nil {
-		err = waitFor(ctx, db, schema)
+		err = registerAndWait(ctx, db, schema)
 	}
 	return db, err
 }
@@ -57,7 +57,7 @@ func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 
 // AdoptKeyring makes the database of a service accept the keyring of the configuration.
 func (a *App) AdoptKeyring(ctx context.Context, service string) error {
-	if err := Known(service); err != nil {
+	if err := CheckService(service); err != nil {
 		return err
 	}
 	if err := a.Exists(service); err != nil {
@@ -65,7 +65,7 @@ func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	}
 	db, err := a.open(a.Storage(service), sealed.Schema())
 	if err == nil {
-		err = waitFor(ctx, db, sealed.Schema())
+		err = registerAndWait(ctx, db, sealed.Schema())
 	}
 	if err != nil {
 		return err
@@ -142,16 +142,16 @@ type commandKey struct{}
 // requests need may be missing.
 func ForCommand(ctx caddy.Context) bool { return ctx.Value(commandKey{}) != nil }
 
-// waitFor registers a schema and opens the database for a command.
-func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
+// registerAndWait registers a schema and opens the database for a command.
+func registerAndWait(ctx context.Context, db *store.DB, schema store.Schema) error {
 	if err := db.Register(schema); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	return await(ctx, db)
+	return openAndWait(ctx, db)
 }
 
-// await opens a database whose schemas are registered, and waits until it is ready.
-func await(ctx context.Context, db *store.DB) error {
+// openAndWait opens a database whose schemas are registered, and waits until it is ready.
+func openAndWait(ctx context.Context, db *store.DB) error {
 	wait, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
 	db.Start(wait)

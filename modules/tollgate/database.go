@@ -18,8 +18,8 @@ type Storage interface {
 	Key() any
 }
 
-// opened is a database with a schema that Start applies to it.
-type opened struct {
+// pendingDatabase is a database with a schema that Start applies to it.
+type pendingDatabase struct {
 	db     *store.DB
 	schema store.Schema
 }
@@ -27,7 +27,7 @@ type opened struct {
 // provisionStorages loads all storages. It does not open a database.
 func (a *App) provisionStorages(ctx caddy.Context) error {
 	for name := range a.DatabasesRaw {
-		if err := Known(name); err != nil {
+		if err := CheckService(name); err != nil {
 			return fmt.Errorf("databases: %w", err)
 		}
 	}
@@ -39,8 +39,8 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 		a.named = loaded.(map[string]any)
 	}
 	var err error
-	a.chosen = a.DatabaseRaw != nil // loading clears DatabaseRaw
-	a.common, err = guest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite",
+	a.commonNamed = a.DatabaseRaw != nil // loading clears DatabaseRaw
+	a.common, err = loadGuest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite",
 		json.RawMessage(`{"path":"data/tollgate.db"}`))
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
@@ -72,7 +72,7 @@ func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	a.opened = append(a.opened, opened{db, schema})
+	a.pending = append(a.pending, pendingDatabase{db, schema})
 	return db, nil
 }
 
@@ -103,7 +103,7 @@ func (a *App) ServiceFolder(service string) string {
 // register registers the schemas with the databases. No database is started before all its schemas are registered,
 // because it would become ready without the rest.
 func (a *App) register() error {
-	for _, o := range a.opened {
+	for _, o := range a.pending {
 		if err := o.db.Register(o.schema); err != nil {
 			return fmt.Errorf("database: %w", err)
 		}

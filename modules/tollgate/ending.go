@@ -25,14 +25,14 @@ var (
 	// lingering counts the configurations that have been replaced but still hold their values.
 	lingering sync.WaitGroup
 	// ending is closed when the process ends and the grace period is over.
-	ending = make(chan struct{})
-	end    = sync.OnceFunc(func() { close(ending) })
+	ending     = make(chan struct{})
+	endProcess = sync.OnceFunc(func() { close(ending) })
 )
 
 func init() {
 	// The last configuration may not have this app, so its Cleanup cannot do this.
 	caddy.OnExit(func(context.Context) {
-		end()
+		endProcess()
 		lingering.Wait()
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// guest loads a guest module, or the default one with the given config if none is configured.
-func guest[T any](
+// loadGuest loads a guest module, or the default one with the given config if none is configured.
+func loadGuest[T any](
 	ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage,
 ) (T, error) {
 	var zero T

@@ -17,7 +17,7 @@ var errStopping = errors.New("this node is about to stop")
 // error means healthy. Without services it covers the whole configuration. ctx is that of a request.
 func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	parts := map[string]error{"node": nil, "counters": a.counters.Ready(ctx)}
-	if Stopping(ctx) {
+	if IsStopping(ctx) {
 		parts["node"] = errStopping
 	}
 	for service, db := range a.served {
@@ -30,7 +30,7 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 		}
 		parts[name] = a.databaseReady(db)
 	}
-	for _, s := range a.sealings {
+	for _, s := range a.sealedServices {
 		if len(services) > 0 && !slices.Contains(services, s.service) {
 			continue
 		}
@@ -48,9 +48,9 @@ func (a *App) databaseReady(db *store.DB) error {
 	return db.Ready()
 }
 
-// Stopping reports whether the process is about to end, or the server of the request to close; the option
+// IsStopping reports whether the process is about to end, or the server of the request to close; the option
 // shutdown_delay gives load balancers the time to notice. ctx is that of a request.
-func Stopping(ctx context.Context) bool {
+func IsStopping(ctx context.Context) bool {
 	if caddy.Exiting() {
 		return true
 	}

@@ -19,9 +19,9 @@ var heldFiles = caddy.NewUsagePool()
 
 // holdFiles locks the database files for this process.
 func (a *App) holdFiles() error {
-	for i, o := range a.opened {
+	for i, o := range a.pending {
 		file := o.db.File()
-		if file == "" || slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
+		if file == "" || slices.ContainsFunc(a.pending[:i], func(before pendingDatabase) bool { return before.db == o.db }) {
 			continue
 		}
 		_, err := Share(a, heldFiles, file,

@@ -32,7 +32,7 @@ const keyService = "gateway"
 // provisionKeyring loads the keyring module; takeKeyrings opens the keyring.
 func (a *App) provisionKeyring(ctx caddy.Context) (err error) {
 	a.dir = cmp.Or(a.ServiceFolder(keyService), "data")
-	if a.ring, err = guest[KeyringProvider](
+	if a.ring, err = loadGuest[KeyringProvider](
 		ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil,
 	); err != nil {
 		return fmt.Errorf("keyring: %w", err)
@@ -62,8 +62,8 @@ func (a *App) missingKey() string {
 	return ""
 }
 
-// sealing is a service that keeps secrets in its database.
-type sealing struct {
+// sealedService is a service that keeps secrets in its database.
+type sealedService struct {
 	service string
 	db      *store.DB
 	key     any // the key of the database's Storage
@@ -75,11 +75,11 @@ type sealing struct {
 // the keyring.
 func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.Sample) (*store.DB, error) {
 	db, err := a.ServiceDatabase(service, schema)
-	if err != nil || slices.ContainsFunc(a.sealings, func(s *sealing) bool { return s.service == service }) {
+	if err != nil || slices.ContainsFunc(a.sealedServices, func(s *sealedService) bool { return s.service == service }) {
 		return db, err
 	}
-	a.opened = append(a.opened, opened{db, sealed.Schema()})
-	a.sealings = append(a.sealings, &sealing{service: service, db: db, key: a.Storage(service).Key(), sample: sample})
+	a.pending = append(a.pending, pendingDatabase{db, sealed.Schema()})
+	a.sealedServices = append(a.sealedServices, &sealedService{service: service, db: db, key: a.Storage(service).Key(), sample: sample})
 	return db, nil
 }
 
@@ -102,7 +102,7 @@ func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 // has started it returns a 503.
 func (a *App) Ring(service string) (*sealed.Ring, error) {
 	if a.started.Load() {
-		for _, s := range a.sealings {
+		for _, s := range a.sealedServices {
 			if s.service == service {
 				return s.ring, nil
 			}
@@ -132,13 +132,13 @@ type sealedKey struct {
 // still verify. The function fails with a 503 before the app has started, and while the keyring does not fit a
 // database. A module calls Keys while it is provisioned.
 func (a *App) Keys(label string) func() ([][]byte, error) {
-	a.keyed = true
+	a.needsKeys = true
 	var known atomic.Pointer[[][]byte]
 	return func() ([][]byte, error) {
 		if !a.started.Load() {
 			return nil, apierror.Unavailable("the keyring", errNotStarted)
 		}
-		for _, s := range a.sealings {
+		for _, s := range a.sealedServices {
 			if err := s.ring.Ready(); err != nil {
 				return nil, err
 			}
@@ -158,7 +158,7 @@ func (a *App) Keys(label string) func() ([][]byte, error) {
 // takeKeyrings opens the keyring if it is needed, and makes the sealed ring of each service. It does not look at the
 // content of the databases yet.
 func (a *App) takeKeyrings() error {
-	if len(a.sealings) == 0 && !a.keyed {
+	if len(a.sealedServices) == 0 && !a.needsKeys {
 		return nil
 	}
 	key := keyringKey{a.ring.Key(), a.dir}
@@ -169,10 +169,10 @@ func (a *App) takeKeyrings() error {
 		return fmt.Errorf("keyring: %w", err)
 	}
 	a.base = base
-	for _, s := range a.sealings {
-		ring, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watched, error) {
+	for _, s := range a.sealedServices {
+		ring, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watchedRing, error) {
 			return watch(sealed.New(s.db, s.service, base, s.sample, a.logger)), nil
-		}, (*watched).close)
+		}, (*watchedRing).close)
 		if err != nil {
 			return fmt.Errorf("keyring: %w", err)
 		}
@@ -181,21 +181,21 @@ func (a *App) takeKeyrings() error {
 	return nil
 }
 
-// watched is a Ring with the goroutine that checks it in the background.
-type watched struct {
+// watchedRing is a Ring with the goroutine that checks it in the background.
+type watchedRing struct {
 	*sealed.Ring
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-func watch(ring *sealed.Ring) *watched {
+func watch(ring *sealed.Ring) *watchedRing {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watched{Ring: ring, cancel: cancel}
+	w := &watchedRing{Ring: ring, cancel: cancel}
 	w.running.Go(func() { ring.Run(ctx) })
 	return w
 }
 
-func (w *watched) close() error {
+func (w *watchedRing) close() error {
 	w.cancel()
 	w.running.Wait()
 	return nil
@@ -204,7 +204,7 @@ func (w *watched) close() error {
 // checkKeyrings returns an error if the keyring does not fit a database. A database that cannot be read now is checked
 // later; until then secrets are neither sealed nor opened.
 func (a *App) checkKeyrings(ctx context.Context) error {
-	for _, s := range a.sealings {
+	for _, s := range a.sealedServices {
 		if err := s.ring.Check(ctx); errors.Is(err, sealed.ErrUnfit) {
 			return err
 		}
@@ -227,7 +227,7 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 	if err := a.register(); err != nil {
 		return nil, err
 	}
-	for _, s := range a.sealings {
+	for _, s := range a.sealedServices {
 		s.db.Start(ctx)
 		if errors.Is(s.db.Ready(), store.ErrOpening) { // it may be migrating
 			patient, cancel := context.WithTimeout(ctx, missingKeyWait)

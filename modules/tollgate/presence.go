@@ -241,7 +241,7 @@ func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 			address = w.handlers(route.Handlers, address, depth)
 			continue
 		}
-		for _, inner := range narrowed(address, route.MatcherSets) {
+		for _, inner := range narrowAddress(address, route.MatcherSets) {
 			w.handlers(route.Handlers, inner, depth)
 		}
 	}
@@ -268,8 +268,8 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 	return address
 }
 
-// narrowed returns the addresses that are left of one behind sets of matchers.
-func narrowed(outer Address, sets caddyhttp.MatcherSets) []Address {
+// narrowAddress returns the addresses that are left of one behind sets of matchers.
+func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
 		narrow := outer

@@ -16,7 +16,7 @@ import (
 func (a *App) Reseal(
 	ctx context.Context, progress func(service string, done sealed.Result),
 ) (done map[string]sealed.Result, err error) {
-	services, err := a.sealedServices()
+	services, err := a.sealedServiceNames()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *App) openSealed(
 		return nil, nil, err
 	}
 	for _, db := range databases {
-		if err := await(ctx, db); err != nil {
+		if err := openAndWait(ctx, db); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -89,9 +89,9 @@ func (a *App) openSealed(
 	return databases, rings, nil
 }
 
-// sealedServices returns the names of the services of the configuration that keep secrets in their databases. If there
+// sealedServiceNames returns the names of the services of the configuration that keep secrets in their databases. If there
 // is none, as without a configuration file, it returns that of the gateway, whose commands need no file.
-func (a *App) sealedServices() (names []string, err error) {
+func (a *App) sealedServiceNames() (names []string, err error) {
 	for _, name := range Services() {
 		if len(registered[name].Sealed) == 0 {
 			continue

@@ -97,16 +97,16 @@ func Register(s Service) {
 // Services returns the sorted names of all services.
 func Services() []string { return slices.Sorted(maps.Keys(registered)) }
 
-// Known returns an error if there is no such service.
-func Known(service string) error {
+// CheckService returns an error if there is no such service.
+func CheckService(service string) error {
 	if registered[service] == nil {
 		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services(), ", "))
 	}
 	return nil
 }
 
-// Word parses an option with one argument. It is a Read function of Option.
-func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+// ReadWord parses an option with one argument. It is a Read function of Option.
+func ReadWord(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 {
 		return nil, d.ArgErr()
@@ -114,8 +114,8 @@ func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return words, nil
 }
 
-// Off parses an option that can only be switched off. It is a Read function of Option.
-func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+// ReadOff parses an option that can only be switched off. It is a Read function of Option.
+func ReadOff(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 || words[0].Text != "off" {
@@ -124,20 +124,20 @@ func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return words, nil
 }
 
-// words are the arguments of an option. Their String is what a line of the long form has.
-type words []string
+// arguments are the arguments of an option. Their String is what a line of the long form has.
+type arguments []string
 
-func (w words) String() string { return strings.Join(w, " ") }
+func (w arguments) String() string { return strings.Join(w, " ") }
 
 // LongForm returns the long form of a service as formatted text. options has the arguments of those options of its line
 // that have a Read.
 func LongForm(service string, options map[string][]string) (string, error) {
-	if err := Known(service); err != nil {
+	if err := CheckService(service); err != nil {
 		return "", err
 	}
 	values := make(map[string]any)
 	for name, value := range options {
-		values[name] = words(value)
+		values[name] = arguments(value)
 	}
 	text, err := registered[service].expand(values)
 	return string(caddyfile.Format([]byte(text))), err
@@ -184,14 +184,14 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		return nil, needsService(h)
 	}
 	name := h.Val()
-	if err := Known(name); err != nil {
+	if err := CheckService(name); err != nil {
 		return nil, h.WrapErr(err)
 	}
 	if h.NextArg() {
 		return nil, h.ArgErr()
 	}
 	service := registered[name]
-	var w written
+	var w userTokens
 	values, err := service.read(h.Dispenser, &w)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	route, err := expanded(h, name, long, w)
+	route, err := parseLongForm(h, name, long, w)
 	if err != nil {
 		return nil, err
 	}
@@ -211,14 +211,14 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return withHome(h, name, route)
 }
 
-// expanded parses a long form to a route, with the pieces of w in the places of their marks.
-func expanded(h httpcaddyfile.Helper, service, long string, w written) (route caddyhttp.Route, err error) {
+// parseLongForm parses a long form to a route, with the pieces of w in the places of their marks.
+func parseLongForm(h httpcaddyfile.Helper, service, long string, w userTokens) (route caddyhttp.Route, err error) {
 	// The block around the text makes it a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
 	if err != nil {
 		return route, err
 	}
-	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.putInto(tokens))))
+	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.insert(tokens))))
 	if err != nil {
 		return route, err
 	}
@@ -226,7 +226,7 @@ func expanded(h httpcaddyfile.Helper, service, long string, w written) (route ca
 }
 
 // read parses the block of the line. The values that it returns have marks of w in place of what the user wrote.
-func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, error) {
+func (s *Service) read(d *caddyfile.Dispenser, w *userTokens) (map[string]any, error) {
 	values := make(map[string]any)
 	var block []string
 	for d.NextBlock(0) {
@@ -247,7 +247,7 @@ func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, erro
 			if err != nil {
 				return nil, err
 			}
-			value := make(words, len(tokens))
+			value := make(arguments, len(tokens))
 			for i, token := range tokens {
 				value[i] = w.add(token)
 			}
@@ -273,29 +273,29 @@ func (s *Service) optionNames() []string {
 	return append(names, s.Block...)
 }
 
-// written holds pieces of what the user wrote. The text of the long form has marks in their places, so that the pieces
+// userTokens holds pieces of what the user wrote. The text of the long form has marks in their places, so that the pieces
 // are not converted to text, keep their quotes, and errors have their file and line.
-type written [][]caddyfile.Token
+type userTokens [][]caddyfile.Token
 
 // add adds a piece and returns its mark.
-func (w *written) add(tokens ...caddyfile.Token) string {
+func (w *userTokens) add(tokens ...caddyfile.Token) string {
 	*w = append(*w, tokens)
-	return writtenMark + strconv.Itoa(len(*w)-1)
+	return tokenMark + strconv.Itoa(len(*w)-1)
 }
 
-// writtenMark begins a mark. The long forms do not contain it.
-const writtenMark = "…"
+// tokenMark begins a mark. The long forms do not contain it.
+const tokenMark = "…"
 
-// putInto replaces the marks by the pieces. The words before a mark on the same line become copies of the user's first
+// insert replaces the marks by the pieces. The words before a mark on the same line become copies of the user's first
 // token with their own text, because Caddy takes tokens of different files to be on different lines.
-func (w *written) putInto(long []caddyfile.Token) []caddyfile.Token {
+func (w *userTokens) insert(long []caddyfile.Token) []caddyfile.Token {
 	tokens := make([]caddyfile.Token, 0, len(long))
 	line := 0 // index of the first token of the line
 	for i, t := range long {
 		if i > 0 && t.Line != long[i-1].Line {
 			line = len(tokens)
 		}
-		number, marked := strings.CutPrefix(t.Text, writtenMark)
+		number, marked := strings.CutPrefix(t.Text, tokenMark)
 		if !marked {
 			tokens = append(tokens, t)
 			continue

@@ -65,7 +65,7 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 	if err != nil {
 		return nil, err
 	}
-	home, err := expanded(h, homeService, long, nil)
+	home, err := parseLongForm(h, homeService, long, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 	for _, d := range s.Databases {
 		file := d.DB.File()
 		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
-			if d.Name == commonDatabase && !a.chosen && len(s.Databases) > 1 {
+			if d.Name == commonDatabase && !a.commonNamed && len(s.Databases) > 1 {
 				continue
 			}
 			return s, noDatabase(file)

@@ -14,8 +14,8 @@ import (
 // processStart is when the process began.
 var processStart = time.Now()
 
-// Began returns when the process began, and when the configuration was loaded.
-func (a *App) Began() (process, configuration time.Time) { return processStart, a.loaded }
+// StartTimes returns when the process began, and when the configuration was loaded.
+func (a *App) StartTimes() (process, configuration time.Time) { return processStart, a.loaded }
 
 // ServedDatabase is a database that services of the configuration use.
 type ServedDatabase struct {
