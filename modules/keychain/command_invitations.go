@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// invite returns the command that makes an invitation and prints its link.
+// invite returns the command that creates an invitation and prints its link.
 func invite(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite <mail address> --at <base address> [--team <team>] [--role admin] [--expires <when>]",

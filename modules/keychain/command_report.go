@@ -103,7 +103,7 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 	}
 }
 
-// seconds formats an average. It returns an empty string if there is none.
+// seconds formats an average in milliseconds as seconds. It returns "" if there is no average.
 func seconds(milliseconds *float64) string {
 	if milliseconds == nil {
 		return ""

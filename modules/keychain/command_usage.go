@@ -65,7 +65,7 @@ func newRequest(r *spending.Record) request {
 	return out
 }
 
-// textOrNull returns nil for an empty text.
+// textOrNull returns nil for an empty text, otherwise its address.
 func textOrNull(text string) *string {
 	if text == "" {
 		return nil
