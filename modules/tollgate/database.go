@@ -12,19 +12,19 @@ import (
 
 // Storage is a guest module of the namespace tollgate.storage.
 type Storage interface {
-	// Open makes the database without any I/O.
+	// Open returns the database without any I/O.
 	Open(logger *zap.Logger) (*store.DB, error)
 	// Key returns a comparable value that identifies the database and its settings.
 	Key() any
 }
 
-// pendingDatabase is a database with a schema that Start applies to it.
+// pendingDatabase is a database that Start opens, and a schema that Start applies to it.
 type pendingDatabase struct {
 	db     *store.DB
 	schema store.Schema
 }
 
-// provisionStorages loads all storages. It does not open a database.
+// provisionStorages loads all storages, but opens no database.
 func (a *App) provisionStorages(ctx caddy.Context) error {
 	for name := range a.DatabasesRaw {
 		if err := CheckService(name); err != nil {
@@ -48,7 +48,7 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 	return nil
 }
 
-// Storage returns a service's own database, or else the common one.
+// Storage returns the storage of a service: the separate storage that the configuration names, or the common storage.
 func (a *App) Storage(service string) Storage {
 	if named, ok := a.named[service].(Storage); ok {
 		return named
@@ -56,7 +56,7 @@ func (a *App) Storage(service string) Storage {
 	return a.common
 }
 
-// newDatabase returns a database that knows the release of this program, not started.
+// newDatabase returns the database of a storage, not started, and tells it the release of this program.
 func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	db, err := storage.Open(logger)
 	if err == nil {
@@ -65,7 +65,7 @@ func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	return db, err
 }
 
-// open returns a database that Start opens with a schema.
+// open returns the database of a storage, which Start opens with a schema.
 func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	db, err := Share(a, databases, storage.Key(), func() (*store.DB, error) { return newDatabase(storage, a.logger) },
 		func(db *store.DB) error { return db.Close() })
@@ -76,9 +76,9 @@ func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	return db, nil
 }
 
-// ServiceDatabase returns the database of a service: its own if the configuration names one, and else the common one. A
-// module calls it while it is provisioned. Start migrates the schema and opens the database, and waits in the
-// background while it is down.
+// ServiceDatabase returns the database of a service: the separate database that the configuration names, or the common
+// database. A module calls it while it is provisioned. Start opens the database and applies the schema; if the database
+// is down, Start does so in the background.
 func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
 	db, err := a.open(a.Storage(service), schema)
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, e
 	return db, nil
 }
 
-// ServiceFolder returns the folder for the files of a service, which is that of its database. It is empty if the
-// database is not a file, since several nodes may then share it.
+// ServiceFolder returns the folder of a service's database, where the service may store files. It is empty if the
+// database is not a file, because then several nodes may share the database.
 func (a *App) ServiceFolder(service string) string {
 	if local, ok := a.Storage(service).(interface{ Dir() string }); ok {
 		return local.Dir()
@@ -100,8 +100,8 @@ func (a *App) ServiceFolder(service string) string {
 	return ""
 }
 
-// register registers the schemas with the databases. No database is started before all its schemas are registered,
-// because it would become ready without the rest.
+// register registers the schemas with the databases. That must happen before any database is started, because a
+// database becomes ready when its registered schemas are applied.
 func (a *App) register() error {
 	for _, o := range a.pending {
 		if err := o.db.Register(o.schema); err != nil {
