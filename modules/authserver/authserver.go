@@ -166,7 +166,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := ownStorage(h.app, keys); err != nil {
 		return err
 	}
-	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*pooledLockout, error) {
+	rules := lockoutKey{db, authserver.LockoutRules(keys)}
+	locks, err := tollgate.Share(h.app, lockouts, rules, func() (*pooledLockout, error) {
 		l := new(pooledLockout)
 		l.logger.Store(ctx.Logger())
 		l.Lockout = authserver.NewLockout(keys, time.Now, l.logger.Load)

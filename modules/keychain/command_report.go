@@ -76,8 +76,8 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD",
 		"UNPRICED", "SECONDS", "FIRST TOKEN")
 	line := func(group, name string, s *spending.UsageSums) {
-		cli.Row(w, group, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens,
-			s.CostUSD, s.UnpricedRequests, seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
+		cli.Row(w, group, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens,
+			s.OutputTokens, s.CostUSD, s.UnpricedRequests, seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
 	line("all", formatTime(&r.From)+" to "+formatTime(&r.To), &r.Totals)
 	for _, group := range []struct {

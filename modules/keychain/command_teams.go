@@ -87,7 +87,8 @@ func members(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := allPages(func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
+			list, err := allPages(
+				func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
 				func(m keychain.Member) string { return m.UserID })
 			if err != nil {
 				return err

@@ -79,7 +79,8 @@ func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.
 		return db, err
 	}
 	a.pending = append(a.pending, pendingDatabase{db, sealed.Schema()})
-	a.sealedServices = append(a.sealedServices, &sealedService{service: service, db: db, key: a.Storage(service).Key(), sample: sample})
+	s := &sealedService{service: service, db: db, key: a.Storage(service).Key(), sample: sample}
+	a.sealedServices = append(a.sealedServices, s)
 	return db, nil
 }
 
