@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTranslateUnknownMembers checks that the server gets the members that were read, and no members whose names differ
-// only in case.
+// TestTranslateUnknownMembers checks that the server gets the members that were read, and no members that
+// it could mistake for them.
 func TestTranslateUnknownMembers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
