@@ -82,7 +82,7 @@ func run(version, binary string) error {
 	return encoder.Encode(document)
 }
 
-// library returns the component for a module. Its hash is the checksum in go.sum.
+// library returns the component for a module. Its property go:sum is the checksum in go.sum.
 func library(module *debug.Module) component {
 	purl := "pkg:golang/" + module.Path + "@" + module.Version
 	c := component{Type: "library", Ref: purl, Name: module.Path, Version: module.Version, PURL: purl}

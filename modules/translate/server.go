@@ -48,25 +48,25 @@ func (t *translation) write(result *conversion) error {
 	}
 	lease.Keep() // the transport may convert after the request has ended
 	t.hold(lease)
-	ask, err := t.Format.Read(text, t.options)
+	request, err := t.Format.Read(text, t.options)
 	if err != nil {
 		return err
 	}
-	written, err := t.handler.write(ask)
+	written, err := t.handler.write(request)
 	if err != nil {
 		return err
 	}
-	result.request, result.body, result.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
+	result.request, result.body, result.dropped = request, written.Body, append(request.Dropped, written.Dropped...)
 	return nil
 }
 
 // write returns the request as a chat completion for the server.
-func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
-	if ask.Own != nil {
-		return hub.Written{}, ask.Own
+func (h *Handler) write(request *hub.Request) (hub.Written, error) {
+	if request.Own != nil {
+		return hub.Written{}, request.Own
 	}
 	model := catalog.Model{
-		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true,
+		Provider: server.Code, ID: h.Model, Family: request.Model, Tools: true, JSONSchema: true, Prefill: true,
 		Reasoning:  h.Reasoning,
 		Modalities: []string{catalog.ModalityText, catalog.ModalityImage, catalog.ModalityFile, catalog.ModalityAudio},
 	}
@@ -74,9 +74,9 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 		model.ReasoningEfforts = []string{"low", "medium", "high"}
 	}
 	if model.ID == "" {
-		model.ID = ask.Model
+		model.ID = request.Model
 	}
-	return formats.Chat().Write(ask, &hub.Target{
+	return formats.Chat().Write(request, &hub.Target{
 		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField,
 		StreamUsage: server.Shape.StreamUsage,
 	})
@@ -84,14 +84,14 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 
 // pass returns the translation of the server's answer into the client's format. complete means that the answer is not
 // an event stream.
-func (t *translation) pass(ask *hub.Request, complete bool) hub.Pass {
+func (t *translation) pass(request *hub.Request, complete bool) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
-	if t.Format.Facts().CountsFirst && ask.Stream {
-		reply.InputTokens = hub.CountTokens(ask)
+	if t.Format.Facts().CountsFirst && request.Stream {
+		reply.InputTokens = hub.CountTokens(request)
 	}
 	from, to := formats.Chat().NewReader(&server), t.Format.NewWriter
-	if ask.Stream && complete {
-		return hub.Streamed(from, to(ask, reply), to(ask, reply))
+	if request.Stream && complete {
+		return hub.Streamed(from, to(request, reply), to(request, reply))
 	}
-	return hub.Translate(from, to(ask, reply))
+	return hub.Translate(from, to(request, reply))
 }

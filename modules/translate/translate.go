@@ -194,14 +194,14 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 		return err
 	}
 	defer lease.Give()
-	ask, err := format.ReadCount(text, h.options(r, place))
+	request, err := format.ReadCount(text, h.options(r, place))
 	if err == nil {
-		_, err = h.write(ask) // a request that cannot be translated is not counted either
+		_, err = h.write(request) // a request that cannot be translated is not counted either
 	}
 	if err != nil {
 		return statusError(err)
 	}
-	return body.WriteCount(w, format, hub.CountTokens(ask))
+	return body.WriteCount(w, format, hub.CountTokens(request))
 }
 
 // translation is the state of one request that is being translated.
