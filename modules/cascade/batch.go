@@ -110,7 +110,7 @@ func (p *passthroughRequest) chargeFirst(ctx context.Context, batch *passthrough
 	fetching.endpoint, fetching.waits = passthrough.Description(batch), true
 	description := fetching.fetch(ctx, batch)
 	if description != nil && !passthrough.Done(description) {
-		return nil // the provider says that it cannot be deleted, or its results are not in the file
+		return nil // the batch is still running: the provider refuses its deletion, or the file has no results
 	}
 	now, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
 	if err == nil && !now.Charged {
@@ -132,7 +132,7 @@ func (p *passthroughRequest) read(
 		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
 	}
 	request := *p.request
-	request.Lease = nil // it belongs to the request of the client
+	request.Lease = nil // the lease belongs to the client's request
 	request.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(id), Pinned: c,
 	}

@@ -36,7 +36,7 @@ type passthroughRequest struct {
 	request  *cascade.Request
 	share    *memory.Share
 	input    *passthrough.Resource // the file that a new batch is made from, or the object that is deleted
-	waits    bool                  // for the results of a batch, in order to charge it
+	waits    bool                  // whether charge reads the results of a batch before it returns
 	self     string                // the address of this gateway for the client; empty if there is no client
 }
 
@@ -71,7 +71,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if p.request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	if e.List { // it sends a request to a provider for each row, so it counts like any other request
+	if e.List { // a list sends a request to a provider for each row, so it is limited like other requests
 		admission, err := h.admit(r, gw, identity)
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func (p *passthroughRequest) recordObjects(
 	response := gjson.ParseBytes(answer)
 	created := passthrough.Resource{
 		ID: p.id, Kind: e.Object, UserID: p.request.User, TeamID: p.request.TeamID, KeyID: p.request.KeyID,
-		Provider: c.Provider.Code,
+		Provider:    c.Provider.Code,
 		ProviderKey: key.PublicID(),
 	}
 	if p.id == "" {

@@ -55,7 +55,7 @@ type App struct {
 	gateway    atomic.Pointer[Gateway]
 
 	pricing sync.Mutex    // guards priced, and keeps changes of prices in order
-	priced  *storedPrices // what this configuration's catalog has; nil before it was read
+	priced  *storedPrices // the prices in this configuration's catalog; nil before the first reading
 }
 
 // CaddyModule returns the Caddy module information.
@@ -130,7 +130,7 @@ func (a *App) takeGateway() error {
 	go a.catalog.source.Run(a.ctx)
 	if last := gateway.prices.Load(); last != nil {
 		a.priced = last
-		a.catalog.source.UsePrices(last.prices) // until they are read
+		a.catalog.source.UsePrices(last.prices) // until the prices are read
 	}
 	a.gateway.Store(gateway) // from now on requests may call Reprice
 	go a.followPrices(a.ctx, gateway)
@@ -143,7 +143,7 @@ func (a *App) takeGateway() error {
 // closeConnections closes the upstream connections, which ends the requests that wait for them.
 func (a *App) closeConnections() {
 	if g := a.gateway.Load(); g != nil {
-		g.Stored.Cut() // first: what is cut off must not be taken for an answer
+		g.Stored.Cut() // first, so that a stream that is cut off is not stored as an answer
 		g.connections.Cut()
 	}
 }

@@ -31,9 +31,9 @@ func init() {
 //
 //	GET /health        200, or 503 while a part is down: {"status","parts"}
 //	GET /providers     the providers on offer
-//	GET /models        every model of theirs with its tiers, limits and prices
+//	GET /models        all models of these providers, with tiers, limits and prices
 //	GET /openapi.json  all routes, as OpenAPI 3.1
-//	GET /docs, /redoc  pages that show it
+//	GET /docs, /redoc  pages that show the routes
 //	GET /console/      pages in which users do by hand what this API does
 //
 // The routes under /users, /keychain-keys and /operator need `api_auth user_jwt` or `api_auth oauth` before this

@@ -138,7 +138,7 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 // parseWhole parses a whole number.
 func parseWhole(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// amount parses the single argument of an option.
+// amount parses the single argument of an option with the function parse.
 func amount[T any](d *caddyfile.Dispenser, parse func(string) (T, error)) (*T, error) {
 	option := d.Val()
 	var text string

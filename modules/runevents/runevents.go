@@ -305,7 +305,7 @@ func (h *Handler) Cleanup() error {
 		_, err := services.Delete(h.key)
 		return err
 	}
-	if !h.app.Started() || caddy.Exiting() { // it has never run, or the process exits
+	if !h.app.Started() || caddy.Exiting() { // the service has never run, or the process exits
 		return give()
 	}
 	release := h.app.Acquire() // keeps the database open

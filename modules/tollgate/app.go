@@ -147,7 +147,7 @@ type App struct {
 	begun     atomic.Bool         // Start was called
 	started   atomic.Bool         // the shared values are open
 	startDone chan struct{}       // closed when Start returns
-	gated     []*caddyhttp.Server // servers that wait for startOver
+	gated     []*caddyhttp.Server // servers that wait for startDone
 	inflight  atomic.Int64
 }
 
@@ -279,7 +279,7 @@ func (a *App) Cleanup() error {
 	case caddy.Exiting():
 		endProcess()
 		a.cutShort()
-		lingering.Wait() // the last reference ends a value, and its end must be awaited
+		lingering.Wait() // the last reference closes a value; wait until that is done
 		return a.release()
 	}
 	lingering.Go(a.linger)

@@ -56,7 +56,7 @@ func (a *App) Storage(service string) Storage {
 	return a.common
 }
 
-// newDatabase returns the database of a storage, not started, and tells it the release of this program.
+// newDatabase returns the database of a storage, not started. The database records the release of this program.
 func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	db, err := storage.Open(logger)
 	if err == nil {

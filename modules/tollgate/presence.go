@@ -21,11 +21,11 @@ import (
 
 // Presence describes a service for pages that link to it.
 type Presence struct {
-	Service string // its name in the configuration
+	Service string // name in the configuration
 	Title   string // for people, such as Forum
-	Summary string // one line about what it is
-	Path    string // of its first page for people; empty if it has none
-	API     string // path of its API reference; empty if there is none
+	Summary string // one line that describes the service
+	Path    string // path of the first page for people; empty without pages
+	API     string // path of the API reference; empty without an API reference
 	// Visible reports whether the service may be shown to the sender of the request. Default: it is shown to everybody.
 	Visible func(*http.Request) bool
 }
@@ -237,7 +237,7 @@ func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 		return
 	}
 	for _, route := range routes {
-		if len(route.MatcherSets) == 0 { // later routes do not see what it strips from the path either
+		if len(route.MatcherSets) == 0 { // a prefix that it strips is missing in later routes too
 			address = w.handlers(route.Handlers, address, depth)
 			continue
 		}

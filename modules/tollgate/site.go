@@ -12,7 +12,7 @@ const sitesState = "tollgate.sites"
 
 // site is a site block of a Caddyfile with lines `tollgate <service>`.
 type site struct {
-	helper  httpcaddyfile.Helper // keeps alive what identifies the block
+	helper  httpcaddyfile.Helper // keeps the map alive that identifies the block
 	service string               // that of the first line
 	home    *caddyhttp.Route     // route of the home page; nil if there is none yet
 }

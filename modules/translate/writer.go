@@ -38,7 +38,7 @@ const (
 // The modes of a writer, which determine the handling of an answer.
 const (
 	undecided = iota
-	untouched // passed on: it comes from a handler that took the request or never read it
+	untouched // passed on unchanged: the handler took the offer or never read the body
 	buffered  // translated when it is complete
 	streamed  // translated event by event
 	refused   // an error of the server
@@ -53,7 +53,7 @@ type writer struct {
 	err    error // sent in place of a refused answer
 	pass   hub.Pass
 	reply  []byte       // the answer so far, in the modes whole and refused
-	share  memory.Share // for kept and its translation, or for events of unusual size
+	share  memory.Share // for reply and its translation, or for unusually large events
 
 	events *wire.EventReader
 	coming []byte // bytes of the stream that events has not read yet
@@ -195,7 +195,7 @@ func (w *writer) stream(p []byte) error {
 			break
 		}
 		if err == nil && event.Comment {
-			if w.begun || len(w.out) > 0 { // before that an error can still have a status of its own
+			if w.begun || len(w.out) > 0 { // until the first event, an error can still have a status
 				w.out = w.pass.KeepAlive(w.out)
 			}
 			continue
@@ -253,7 +253,7 @@ func (w *writer) onSilence() {
 	}
 	w.silent++
 	w.out = w.pass.KeepAlive(w.out[:0])
-	_ = w.send() // if the client has gone, the next event or the request's context shows it
+	_ = w.send() // an error is ignored; the next event or the request's context shows a client that has left
 }
 
 // fail ends a stream that broke off. It sends an error status if nothing was sent yet, otherwise the error event of the
