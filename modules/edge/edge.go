@@ -39,5 +39,5 @@ func Request(r *http.Request) *http.Request {
 	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(reported) == 0 {
 		return r
 	}
-	return origin.Pass(r, reported[len(reported)-1]) // the last value comes from the nearest proxy; reverse_proxy uses it too
+	return origin.Pass(r, reported[len(reported)-1]) // the nearest proxy has added the last value
 }
