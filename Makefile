@@ -1,10 +1,10 @@
-# Every task of this repository, one short line or two each. Start with `make run`
+# All tasks of this repository, in one or two short lines each. Start with `make run`
 # or `make test`.
 
 SHELL   := /bin/bash
 TAGS    := nobadger,nomysql,nopgx
 VERSION := $(shell cat VERSION)
-# The commit behind the number, as SemVer's build metadata; none outside of a clone.
+# The commit, as SemVer build metadata such as +3f2a91c0. It is empty outside of a clone.
 COMMIT  := $(addprefix +,$(shell git describe --always --dirty=.dirty --exclude='*' 2>/dev/null))
 CADDY   := github.com/caddyserver/caddy/v2
 LDFLAGS := -s -w -X $(CADDY).CustomVersion=tollgate-$(VERSION)$(COMMIT) -X $(CADDY).CustomBinaryName=tollgate
@@ -18,22 +18,22 @@ FILES   := $(wildcard caddyfiles/*/Caddyfile caddyfiles/*/*.caddyfile)
 FUZZTIME ?= 1m
 
 export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
-# The same for every build, so that what the linter and the benchmarks need is
-# compiled once, for the binary; only the race detector has packages of its own.
+# Every build has the same flags, so that the linter and the benchmarks use the packages
+# that were compiled for the binary. Only the race detector compiles its own packages.
 export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS)
 export CGO_ENABLED := 0
-# SQLite is C in the words of Go, with memory of its own: the race detector would spend half
-# of the tests' time in it, and has nothing to find there.
+# This package is SQLite translated from C to Go; it manages its memory itself. The race detector would
+# spend half of the tests' time in it, and could not find anything there.
 UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false
 
-# The end-to-end tests start gateways, databases and browsers, so that one package of them is enough
-# for a machine at a time.
+# The end-to-end tests start gateways, databases and browsers, so only one of their packages runs at a
+# time (-p 1).
 RACE := CGO_ENABLED=1 go test -race $(UNWATCHED) -vet=off -timeout 20m
 
 .PHONY: deps build test lint bench fuzz run xcaddy package reproduce check clean fmt
 .DEFAULT_GOAL := build
 
-deps: ## what the other targets need: Debian packages, Go modules, the pinned tools, clients of Node.js
+deps: ## installs what other targets need: Debian packages, Go modules, pinned tools, Node.js clients
 	.tools/debian.sh
 	go mod download
 	$(MAKE) $(TOOLS) $(CLIENTS)
@@ -48,7 +48,7 @@ test: deps lint build ## everything: unit, adapt tables, integration, end to end
 	$(RACE) -p 1 ./cmd/tollgate/e2e/... || status=1; \
 	exit $$status
 
-lint: $(TOOLS) ## the rules of .golangci.yml, formatting and import arrows among them
+lint: $(TOOLS) ## the rules of .golangci.yml, including formatting and the direction of imports
 	$(LINT) run ./...
 	cd bench && ../$(LINT) run --config ../.golangci.yml ./...
 	cd .tools && bin/golangci-lint run --config ../.golangci.yml ./xcaddybuild ./sbom ./archive
@@ -75,7 +75,7 @@ xcaddy: $(TOOLS) ## the same gateway built by xcaddy from xcaddy.json, module li
 package: build $(NFPM) ## bin/dist: archives of static binaries, bills of materials, Debian packages, OCI images, checksums; TARGETS=linux/amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" NFPM="$(CURDIR)/$(NFPM)" packaging/build.sh
 
-reproduce: ## builds the archives of bin/dist a second time, elsewhere and from nothing, and compares; TARGETS=linux/amd64 for one
+reproduce: ## builds the archives of bin/dist again, in another folder with an empty cache, and compares; TARGETS=linux/amd64 for one
 	VERSION="$(VERSION)" LDFLAGS="$(LDFLAGS)" packaging/reproduce.sh
 
 check: lint build ## quick look before a commit: lint, and every example is formatted and adapts
@@ -85,7 +85,7 @@ fmt: $(TOOLS) build ## formats Go files and the examples
 	$(LINT) fmt ./...
 	set -e; for f in $(FILES); do bin/tollgate fmt --overwrite $$f; done
 
-clean: ## removes what build and xcaddy made; data/ and the tools stay
+clean: ## removes bin/; data/ and the tools remain
 	rm -rf bin
 
 $(TOOLS): .tools/go.mod .tools/go.sum

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs what the tests run and this machine lacks: a PostgreSQL server, a
-# Redis or Valkey server, a C compiler for the race detector, curl, Node.js with
-# npm, Python, the browser Chromium, the agent Puppet with the client of its
-# store, the library by which dashboards ask that store, and Apache with the
-# module by which people sign in there.
-# It only looks for programs, so that what was installed by other means counts
-# too, and it calls apt-get only when something is missing.
+# Installs the programs that the tests need and that this machine lacks: a
+# PostgreSQL server, a Redis or Valkey server, a C compiler for the race detector,
+# curl, Node.js with npm, Python, the browser Chromium, the agent Puppet with the
+# client of PuppetDB, the Python library by which dashboards query PuppetDB, and
+# Apache with the module for OpenID Connect.
+# It looks for programs and not for packages, so programs that were installed by
+# other means count too. It calls apt-get only if something is missing.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -16,7 +16,7 @@ has_dashboards() { [ -d /usr/lib/python3/dist-packages/pypuppetdb ]; }
 has_openidc() { [ -e /usr/lib/apache2/modules/mod_auth_openidc.so ]; }
 has_terminus() { [ -e /usr/lib/ruby/vendor_ruby/puppet/reports/puppetdb.rb ]; }
 
-# missing prints the Debian packages of what is not there, in one line.
+# missing prints the Debian packages of the missing programs, in one line.
 missing() {
 	has curl || printf 'curl '
 	compiles || printf 'gcc libc6-dev '
@@ -43,10 +43,10 @@ sudo=
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 
 $sudo apt-get update
-# Releases that dropped Redis have Valkey in its place.
+# Some Debian releases have Valkey instead of Redis.
 apt-cache show redis-server >/dev/null 2>&1 ||
 	packages=$(echo "$packages" | sed 's/redis-server/valkey-server/')
-# Not all have the Chromium without windows, which takes half of the processor's time.
+# Not all releases have the headless Chromium, which needs half of the CPU time.
 apt-cache show chromium-headless-shell >/dev/null 2>&1 ||
 	packages=$(echo "$packages" | sed 's/chromium-headless-shell/chromium/')
 # shellcheck disable=SC2086 # a list of words

@@ -20,14 +20,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Secrets in the server's configuration, with which the seeded data is made.
+// Secrets in the server's configuration. The seeded data is encrypted and signed with them.
 const (
 	issuerPepper = "a pepper of this benchmark"
 	issuerSecret = "a session secret of this benchmark"
 )
 
-// seedIssuing fills the database of a server with a client and a user, who is signed in and has allowed the
-// client everything.
+// seedIssuing fills the database of a server with a client and a user. The user is signed in and has allowed the client
+// everything.
 func seedIssuing(ctx context.Context, db *store.DB) (made oauthClient, err error) {
 	k := authserver.Offline(db, time.Now)
 	defer k.Close()
@@ -102,7 +102,7 @@ func stored(ctx context.Context, db *store.DB, statement string) (n int64, err e
 // issuingBack is the redirect URI of the client.
 const issuingBack = "https://client.example/back"
 
-// issuingDocument is the client_id of a client that is known by its metadata document, which is fresh.
+// issuingDocument is the client_id of a client with a metadata document, which the database has as recently fetched.
 const issuingDocument = "https://client.example/client.json"
 
 // issuingVerifier is the code_verifier of all codes.

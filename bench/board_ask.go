@@ -107,7 +107,7 @@ func (a *boardAnswer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// spell holds the durations of requests of one kind.
+// spell holds the durations of requests of the same kind.
 type spell struct {
 	took []time.Duration // sorted
 	cpu  time.Duration   // per request
@@ -138,7 +138,8 @@ func hundreds(took []time.Duration) []float64 {
 // perCore returns how many of the requests one core answers per second.
 func (s *spell) perCore() float64 { return float64(time.Second) / float64(s.cpu) }
 
-// measure sends requests one after the other. Before the measurement it sends the same number to warm up.
+// measure sends requests one after the other, and returns their durations. Before that it sends the same number of
+// requests to warm up.
 func (c *boardClient) measure(ctx context.Context, token string, path func() string) (*spell, error) {
 	var s spell
 	var to boardAnswer
@@ -168,7 +169,7 @@ func (c *boardClient) measure(ctx context.Context, token string, path func() str
 	return &s, nil
 }
 
-// ask measures what readers do.
+// ask measures the requests of readers.
 func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 	cursors, err := c.cursors(ctx)
 	if err != nil {
@@ -285,12 +286,12 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 	return lines, nil
 }
 
-// reply measures how long members wait for their replies when they write at the same time, in different
-// threads and in the long one. The first reply of each member is measured separately: all of these go to the
-// long thread at once, over connections that nobody has written on. So is a first round, in which the server
-// learns what the connections ask for; what is reported for it is how much longer the slowest reply took than
-// the others. The same is reported for the worst of further rounds, because in one of them PostgreSQL merges
-// the words of some thousand posts into their index, which the rounds before would not show.
+// reply measures how long members wait for their replies when they write at the same time, in different threads and in
+// the long thread. The first reply of each member is measured separately: all of these go to the long thread at once,
+// over new connections. A first round is measured separately too, because the server then prepares the statements of
+// its connections. The result of each is how much longer the slowest reply took than the others. The same is reported
+// for the slowest of further rounds, because in one of them PostgreSQL merges the words of some thousand posts into
+// their index, which the rounds before would not show.
 func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	first, err := c.replies(ctx, 1)
 	if err != nil {
@@ -357,8 +358,8 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	}, nil
 }
 
-// replies lets every member reply each times, every tenth time from the first on in the long thread. It
-// returns how long each reply took, in the order in which they were answered.
+// replies makes every member reply each times. The first and then every tenth reply goes to the long thread. It returns
+// how long each reply took, in the order of the answers.
 func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, error) {
 	var (
 		mu      sync.Mutex

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// boardCaddyfile takes the addresses of admin and the board, and the database. It has no budget, because the
-// load would exhaust it.
+// boardCaddyfile takes the addresses of admin and the board, and the database. It has no budgets, because the load
+// would exhaust them.
 const boardCaddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -112,9 +112,9 @@ func isPage(got load.Reply) error {
 // maxOnPostgres bounds the posts that are copied to PostgreSQL.
 const maxOnPostgres = 1_000_000
 
-// postgresBoard measures a board on PostgreSQL. Without the address of a database it starts one on the same
-// machine, without durable writes: then what counts is the CPU time in this process and how the pages
-// compare.
+// postgresBoard measures a board on PostgreSQL. If the address of a database is not set, it starts a PostgreSQL server
+// on the same machine, without durable writes. Then only the CPU time in this process and the comparison of pages are
+// meaningful.
 func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	dsn := os.Getenv(benchPostgresVariable)
 	if dsn == "" {
@@ -153,7 +153,7 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	return lines, nil
 }
 
-// copyForum fills the database, unless an earlier run has.
+// copyForum fills the database, unless an earlier run has filled it.
 func copyForum(ctx context.Context, f *forum.Forum, db *store.DB, dsn string) error {
 	var last int64
 	err := db.Read(ctx, func(c store.Conn) error {

@@ -11,18 +11,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// conns is the number of connections of a load. It is below the 32 idle
-// connections to an upstream that reverse_proxy keeps, so that plain Caddy does
-// not pay for dialing.
+// conns is the number of connections of a load. reverse_proxy keeps at most 32 idle connections to an upstream. With
+// fewer connections, plain Caddy does not pay for dialing.
 const conns = 16
 
 const (
 	warmUp = 300 * time.Millisecond
-	// settle is how long the usage log needs, which is written every second.
+	// settle is the time until the usage log is written, which happens every second.
 	settle = 1100 * time.Millisecond
 )
 
-// sample is the result of one slice of one side.
+// sample is the result of one time slice of one side.
 type sample struct {
 	rate float64 // requests per second
 	cpu  float64 // CPU time of the server per request, in microseconds
@@ -44,7 +43,7 @@ type side struct {
 	load *load.Load
 }
 
-// compareSides does the same as compare for two processes.
+// compareSides works like compare for two processes.
 func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side) (*pair, error) {
 	for _, side := range []side{plain, other} {
 		if o := side.load.Run(ctx, warmUp); o.Failure != nil {
@@ -151,10 +150,10 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// profileTime yields enough samples to see what costs a hundredth of the time.
+// profileTime is long enough to show functions that take a hundredth of the time.
 const profileTime = 6 * time.Second
 
-// profile saves CPU and allocation profiles of the server under a load. It uses a slice of its own, because
+// profile saves CPU and allocation profiles of the server under a load. It uses a separate time slice, because
 // profiling costs time too.
 func (b *bench) profile(ctx context.Context, s *process.Server, l *load.Load, name string) error {
 	if b.profiles == "" {

@@ -25,8 +25,7 @@ const database = "tollgate.db"
 // plenty is a limit that no run reaches but that still has to be counted.
 const plenty = 1_000_000_000
 
-// caddyfile takes the addresses of admin, plain, gateway and guarded, and that of the mock, which it uses
-// three times.
+// caddyfile takes the addresses of admin, plain, gateway and guarded, and three times the address of the mock.
 const caddyfile = `{
 	admin %[1]s
 	auto_https off
@@ -99,8 +98,8 @@ func (b *bench) serve(ctx context.Context) (*process.Server, error) {
 	return s, nil
 }
 
-// seed creates the database of a server before it starts, with one user who has a key at the provider. It
-// returns a gateway key with a limit, so that the gateway's budget has something to count.
+// seed creates the database of a server before it starts, with one user and a key at the provider. It returns a gateway
+// key with a limit, so that the gateway's budget has something to count.
 func seed(ctx context.Context, dir string) (key string, err error) {
 	db, err := openDatabase(ctx, dir)
 	if err != nil {

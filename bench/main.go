@@ -1,19 +1,19 @@
-// Command bench measures the cost of Tollgate compared with plain Caddy. It starts a mock provider and the
-// built binary, sends the same requests alternately to a site that is only `reverse_proxy` and to one that is
-// `tollgate gateway`, and prints a table of ratios. Rates depend on what else runs on the machine; the
-// server's CPU time per request hardly does.
+// Command bench measures the cost of Tollgate compared with plain Caddy. It starts a mock provider and the built
+// binary, and sends the same requests alternately to a site with only `reverse_proxy` and to a site with `tollgate
+// gateway`. It prints a table of ratios. Rates depend on other programs on the machine; the server's CPU time per
+// request hardly does.
 //
 //	cd bench && go run . [-only a,b] [-rounds 5] [-time 1.5s] [-requests 1000000] [-engine sqlite] [-npm <folder>]
 //		[-profile <folder>]
 //
-// Row u at its full size, 30 million requests of 10,000 users, is one command an engine. Each takes about ten minutes
-// on an idle machine, and in TMPDIR 8 GB for SQLite and 18 GB for PostgreSQL:
+// Row u at its full size, 30 million requests of 10,000 users, needs a separate command for each engine. Each command
+// takes about ten minutes on an idle machine, and needs 8 GB in TMPDIR for SQLite and 18 GB for PostgreSQL:
 //
 //	go run . -only u -requests 30000000 -engine sqlite
 //	go run . -only u -requests 30000000 -engine postgres
 //
-// The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times and memory are read from /proc,
-// so the command needs Linux. It exits with 1 if something could not be measured, whatever the verdicts are.
+// The binary is TOLLGATE_BIN, or is built into a temporary folder. CPU times and memory are read from /proc, so the
+// command needs Linux. It exits with 1 if anything could not be measured, regardless of the results.
 package main
 
 import (

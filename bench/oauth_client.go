@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
-// oauthClient is a confidential client of an authorization server, and the browser of a user who is signed in
-// there and has allowed the client everything.
+// oauthClient is a confidential client of an authorization server, with the browser of a user. The user is signed in at
+// the server and has allowed the client everything.
 type oauthClient struct {
 	site          load.Site
 	authorizePath string
@@ -75,7 +75,7 @@ func (o *oauthClient) granted(ctx context.Context, c *load.Client) (string, erro
 	}))
 }
 
-// collect obtains refresh tokens for the load refreshing, and returns the access tokens that came with them.
+// collect obtains refresh tokens for the load refreshing, and returns the access tokens that were issued with them.
 func (o *oauthClient) collect(ctx context.Context, c *load.Client) (access []string, err error) {
 	o.refreshes = make(chan string, 2*conns)
 	for range cap(o.refreshes) {

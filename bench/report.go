@@ -71,7 +71,7 @@ func (r *report) add(of row, lines []line, err error) {
 	}
 }
 
-// failure returns the errors of what could not be measured, or nil.
+// failure returns the errors of failed measurements, or nil.
 func (r *report) failure() error { return errors.Join(r.failed...) }
 
 // print writes the table. Errors of standard output are ignored, because they cannot be reported anywhere.

@@ -82,8 +82,9 @@ type issuer struct {
 	prover       *load.Prover
 }
 
-// authserverRow measures an authorization server and compares it with plain `respond`: on SQLite with durable
-// commits and, in the column "plain" of the lines that say so, on PostgreSQL, whose own work is not counted.
+// authserverRow measures an authorization server and compares it with plain `respond`: on SQLite with durable commits,
+// and on PostgreSQL, whose server's CPU time is not counted. The figures for PostgreSQL are in the column "plain" of
+// the lines that are labelled so.
 func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	dir, err := os.MkdirTemp(b.dir, "authserver-")
 	if err != nil {
@@ -309,7 +310,7 @@ func (s *issuer) introspection() *load.Load {
 // asking returns the load of browsers in which nobody is signed in.
 func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 
-// askingDocumented returns the same for a client whose metadata document was fetched before.
+// askingDocumented returns the same load for a client whose metadata document was fetched before.
 func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
 
 func (s *issuer) begins(client string) *load.Load {

@@ -22,15 +22,15 @@ const (
 	// boardPostsVariable is the environment variable with the number of posts on the board. The full size is
 	// 10,000,000, which takes half an hour and 25 GB.
 	boardPostsVariable = "TOLLGATE_BENCH_POSTS"
-	// benchDirVariable is the environment variable with a folder that keeps what takes long to make.
+	// benchDirVariable is the environment variable with a folder for generated data that later runs use again.
 	benchDirVariable = "TOLLGATE_BENCH_DIR"
 	// benchPostgresVariable is the environment variable with the address of an empty PostgreSQL database
 	// (postgres://…), which keeps the forum too. Default: a temporary server.
 	benchPostgresVariable = "TOLLGATE_BENCH_POSTGRES"
 )
 
-// boardFile makes the database of a forum, or returns the one that was made before. The replies that a run
-// writes remain in it.
+// boardFile creates the database of a forum, or returns the database of an earlier run. The replies of each run remain
+// in it.
 func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	dir := os.Getenv(benchDirVariable)
 	if dir == "" {
@@ -71,8 +71,8 @@ func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	return file, os.Rename(making, file) //nolint:gosec // G703: the person at the keyboard names the folder
 }
 
-// durable flushes a file to the disk. The fill leaves that to the system, so that otherwise the first flush
-// of a later write would have to wait for all of it.
+// durable flushes a file to the disk. The fill leaves flushing to the system. Without this, the first flush of a later
+// write would have to wait for all data of the fill.
 func durable(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0) //nolint:gosec // G304: as in boardFile
 	if err != nil {

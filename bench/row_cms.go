@@ -29,9 +29,9 @@ const (
 	cmsAsks      = 1500 // for each selector
 )
 
-// cmsFill makes pages: sections below the root, and in them posts with many templates, in no order of their
-// times. The first %s is a table of the numbers n from 0 on, the second the id of the root, the third that of
-// the first template.
+// cmsFill creates pages: sections below the root, and in them posts with many templates, in no order of their times.
+// The first %s is a table of the numbers n from 0 on, the second the id of the root, and the third the id of the first
+// template.
 const cmsFill = `INSERT INTO cms_pages (id, parent_id, template_id, name, path, title, status, sort, data, created, created_by, modified, modified_by, published)
 SELECT 1000 + n, CASE WHEN n %% 1000 = 0 THEN %[2]d ELSE 1000 + n - n %% 1000 END, %[3]d + n %% 1000 %% 20, 'page-' || n,
 	CASE WHEN n %% 1000 = 0 THEN '/page-' || n ELSE '/page-' || (n - n %% 1000) || '/page-' || n END,
@@ -138,8 +138,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 		engine, one[len(one)*95/100], merged[len(merged)*95/100])), nil
 }
 
-// cmsAsk requests a list repeatedly, page after page. It returns how many milliseconds each request took,
-// sorted.
+// cmsAsk requests a list repeatedly, page after page. It returns the durations of the requests in milliseconds, sorted.
 func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selector string) ([]float64, error) {
 	took := make([]float64, 0, cmsAsks)
 	for after := ""; len(took) < cmsAsks; { // it begins again after ten pages, or after the last one

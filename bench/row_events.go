@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
-// eventsRow measures how much more heap is in use after a million events of one stream than after a few
-// events of another one. Both streams are open when it is measured.
+// eventsRow compares the heap after a million events of one stream with the heap after a few events of another stream.
+// Both streams are open during the measurement.
 func eventsRow(ctx context.Context, b *bench) ([]line, error) {
 	const (
 		few  = 20_000

@@ -76,9 +76,9 @@ module.exports = { Trivial };
 	handlersPages = `{"paths":"////////////////////"}`
 )
 
-// handlersRow compares a trivial handler of the CMS, in JavaScript and in Go, with Caddy's respond, and a
-// JavaScript handler, trivial and one that reads 20 pages, in a process of its own with the same in the
-// gateway's process. Then it measures how late other requests are while handlers are attacked.
+// handlersRow compares a trivial handler of the CMS, in JavaScript and in Go, with Caddy's respond. It also compares
+// JavaScript handlers in separate processes with the same handlers in the gateway's process: a trivial handler, and a
+// handler that reads 20 pages. Then it measures the delay of other requests while handlers are attacked.
 func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serveHandlers(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(all, more...), err
 }
 
-// besideAttack measures how late the slowest responses of respond and of a trivial handler are, before and
+// besideAttack measures the delay of the slowest responses of respond and of a trivial handler. It does so before and
 // while clients make other handlers of the same site use all the time and memory that they can get.
 func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line, err error) {
 	attack, end := context.WithCancel(ctx)

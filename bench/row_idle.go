@@ -46,8 +46,8 @@ func gatewayChat(s *process.Server) (load.Site, []byte) {
 	return s.Gateway, s.Gateway.Chat(mock.Chat(mock.Idle, true, 1<<10))
 }
 
-// footprint is the memory of one stream in KiB. resident is what the process has obtained from the system; it
-// may be less than what is in use, because memory that was free before is used first.
+// footprint is the memory of one stream in KiB. resident is the memory that the process has obtained from the system.
+// It may be less than inUse, because memory that was free before is used first.
 type footprint struct{ inUse, stack, resident float64 }
 
 // idle opens streams on a new server and measures their memory.
@@ -100,8 +100,8 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	}, nil
 }
 
-// holdOpen opens streams and reads a number of events from each. They stay open until the returned function
-// is called. The function is never nil.
+// holdOpen opens streams and reads a number of events from each. The streams stay open until closeAll is called, which
+// is never nil.
 func holdOpen(ctx context.Context, to load.Site, request []byte, streams, events int) (closeAll func(), err error) {
 	var (
 		mu      sync.Mutex

@@ -26,8 +26,8 @@ const (
 	importRate = 1_000_000.0 / (30 * 60)
 )
 
-// importRow measures how fast the command imports a dump of phpBB, which has a post in each of its threads in turn, as
-// the posts of a thread are far from each other in a forum.
+// importRow measures the command that imports a dump of phpBB. In the dump, consecutive posts belong to different
+// threads, because in a forum the posts of a thread are far from each other.
 func importRow(ctx context.Context, b *bench) ([]line, error) {
 	posts := int64(defaultImportPosts)
 	if text := os.Getenv(importPostsVariable); text != "" {
@@ -73,8 +73,8 @@ func importRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// writeDump writes a dump of phpBB 3.3 with so many posts, a tenth as many threads and a hundredth as many members, and
-// returns its size.
+// writeDump writes a dump of phpBB 3.3 with a number of posts, a tenth as many threads and a hundredth as many members.
+// It returns the size of the dump.
 func writeDump(path string, posts int64) (size int64, err error) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -95,7 +95,7 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 // oneModel is a single candidate, whereas mock.Model is a tier with several.
 const oneModel = "openai/gpt-5.4-nano"
 
-// dropped returns how many POSTs an upstream that drops connections gets for one request.
+// dropped returns the number of POSTs that an upstream gets for one request if it drops every connection.
 func (b *bench) dropped(ctx context.Context) (float64, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *bench) drops(ctx context.Context) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// post sends a chat completion request and reads the response, whatever it is.
+// post sends a chat completion request, and reads and ignores the response.
 func post(ctx context.Context, to load.Site, body, encoding string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.Address+"/v1/chat/completions",
 		strings.NewReader(body))

@@ -24,9 +24,9 @@ import (
 //go:embed oidcprovider.mjs
 var oidcProviderScript []byte
 
-// oidcProviderRow compares the authorization server on SQLite, with durable commits and its audit log, with the
-// npm package oidc-provider, which keeps everything in memory. The column "plain" is the package. It runs in one
-// thread, so the ratio of the CPU times says more than that of the rates.
+// oidcProviderRow compares the authorization server on SQLite, with durable commits and its audit log, with the npm
+// package oidc-provider, which keeps everything in memory. The column "plain" has the figures of the package. The
+// package runs in one thread, so the ratio of the CPU times is more meaningful than the ratio of the rates.
 func oidcProviderRow(ctx context.Context, b *bench) ([]line, error) {
 	dir, err := os.MkdirTemp(b.dir, "oidcprovider-")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // reloads is the number of reloads.
 const reloads = 50
 
-// reloadRow loads the configuration repeatedly under load, and measures what is left when the old
-// configurations have had time to end.
+// reloadRow loads the configuration repeatedly under load. It measures the goroutines and the memory that are left when
+// the old configurations have had time to end.
 func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	const moreGoroutines, moreHeap = 10, 2048
 	plain, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Plain })
@@ -49,7 +49,7 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// aftermath is what reloads leave behind.
+// aftermath is the state of the server after reloads.
 type aftermath struct {
 	goroutines, heap   float64 // the increase; heap in KiB
 	broken, unanswered int     // numbers of requests
@@ -96,7 +96,7 @@ func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.S
 	}, nil
 }
 
-// remainder is what a server at rest holds.
+// remainder has the resources that a server at rest holds.
 type remainder struct {
 	goroutines float64
 	heap       float64 // in KiB

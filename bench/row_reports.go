@@ -48,12 +48,12 @@ http://%[3]s {
 }
 `
 
-// reportLines measures the cost of a real report for the server, from the socket to the disk. Reports are
-// compressed and each comes from another node, as the servers of agents send them. They are compared with
-// plain Caddy, which passes the same reports on. At the end of a slice its reports are stored for queries,
-// which is counted as part of the slice.
+// reportLines measures the cost of a real report for the server, from the socket to the disk. Reports are compressed
+// and each report comes from a different node, as from the servers of agents. The comparison is with plain Caddy, which
+// passes the same reports on. At the end of a time slice its reports are stored for queries, which is counted as part
+// of the slice.
 //
-// It returns first how many times as slow this machine is as the one of the aims.
+// pace is how many times slower this machine is than the machine on which the aims were set.
 func (b *bench) reportLines(ctx context.Context, templates []template) (pace float64, _ []line, _ error) {
 	const aim = 1000 // in µs
 	dir, err := os.MkdirTemp(b.dir, "reports-")

@@ -34,19 +34,19 @@ const (
 	minEvents = 250_000
 	// reportsFile contains the real reports that the runs are made from.
 	reportsFile = "backends/runevents/testdata/reports.tar.gz"
-	// The fleet. Its nodes run one after another within an interval.
+	// The size of the fleet. Its nodes run one after another within an interval.
 	fleetNodes    = 2000
 	fleetInterval = 30 * time.Minute
 	// fleetSenders is the number of concurrent reports.
 	fleetSenders = 64
 )
 
-// fleetStart is the time of the first run, at which the clock stands.
+// fleetStart is the time of the first run. The clock of the service stands at this time.
 var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
-// runEventsRow sends real reports to a server, compared with a proxy that passes them on. Then it stores the
-// runs of a fleet, each one durable when it is acknowledged, and measures how long queries over them take: on
-// SQLite, and in the column "plain" on PostgreSQL, whose memory does not include that of the database server.
+// runEventsRow sends real reports to a server, compared with a proxy that passes them on. Then it stores the runs of a
+// fleet, each run durable when it is acknowledged, and measures the duration of queries over them. The figures are for
+// SQLite and, in the column "plain", for PostgreSQL, whose memory does not include the memory of the database server.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	events := minEvents
 	if text := os.Getenv(runEventsVariable); text != "" {
@@ -129,7 +129,7 @@ func measureFleet(ctx context.Context, db *store.DB, templates []template, event
 	if err != nil {
 		return nil, fmt.Errorf("measuring the database: %w", err)
 	}
-	// The reports that the runs were made from are no part of the service.
+	// The memory of the original reports does not count, because they do not belong to the service.
 	debug.FreeOSMemory()
 	shapes, err := f.ask(ctx)
 	return append(lines, shapes...), err
@@ -376,7 +376,7 @@ func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...
 	return nil
 }
 
-// fleetAnswer is an http.ResponseWriter that counts the bytes of a response and keeps the first ones.
+// fleetAnswer is an http.ResponseWriter that counts the bytes of a response and keeps the first bytes.
 type fleetAnswer struct {
 	header http.Header
 	status int

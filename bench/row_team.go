@@ -20,9 +20,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// The number of requests in a year, see the flag -requests. With 30,000,000 there are 15 million sums by user and day,
-// 7 million by hour and as many single requests. What does not depend on it always has its full size: people, keys, and
-// the sums by team and day.
+// The number of requests in a year; see the flag -requests. With 30,000,000 requests there are 15 million sums by user
+// and day, 7 million sums by hour and 7 million single requests. The numbers of people, of keys, and of sums by team
+// and day do not depend on it.
 const (
 	defaultTeamRequests = 1_000_000
 	minTeamRequests     = 100_000
@@ -41,14 +41,14 @@ const (
 const (
 	pageAim = 100 // in milliseconds, as is yearAim
 	yearAim = 300
-	// pageRows is the number of rows of a page, if a client does not ask for another one.
+	// pageRows is the number of rows of a page if a client does not request a different number.
 	pageRows = 100
 	oneTeam  = "team_1077"
 )
 
-// teamRow fills the database of a gateway with a year of a large organisation, and measures in this process how long
-// the pages of its operator take: on SQLite, and in the column "plain" on PostgreSQL. With the flag -engine it measures
-// one of them.
+// teamRow fills the database of a gateway with a year of a large organisation. It measures in this process the duration
+// of the operator's pages: on SQLite and, in the column "plain", on PostgreSQL. With the flag -engine it measures only
+// that engine.
 func teamRow(ctx context.Context, b *bench) (lines []line, err error) {
 	for _, engine := range []struct {
 		name string
@@ -89,7 +89,7 @@ func openTeamSQLite(ctx context.Context, dir string) (db *store.DB, stop func() 
 	return db, func() error { return nil }, err
 }
 
-// openTeamPostgres starts a server of its own. The server does not survive stop.
+// openTeamPostgres starts a temporary PostgreSQL server, which stop ends.
 func openTeamPostgres(ctx context.Context, _ string) (db *store.DB, stop func() error, err error) {
 	dsn, stop, err := testenv.StartPostgres()
 	if err != nil {
@@ -109,10 +109,10 @@ func openTeamPostgres(ctx context.Context, _ string) (db *store.DB, stop func() 
 	return db, stop, nil
 }
 
-// teamGroups is what the spending is asked by.
+// teamGroups are the groupings of spending reports.
 var teamGroups = []string{"organisation", "team", "user", "key", "provider", "model", "tag", "end_user", "day", "hour"}
 
-// teamPage is something that a page shows.
+// teamPage is a part of a page, with the function that reads its data.
 type teamPage struct {
 	what string
 	aim  float64 // in milliseconds
@@ -237,7 +237,8 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 	return lines, nil
 }
 
-// quickest returns the shortest duration of 11 runs in milliseconds, which depends least on what else the machine does.
+// quickest returns the shortest duration of 11 runs in milliseconds. The shortest duration depends least on other
+// programs on the machine.
 func quickest(measured func() error) (float64, error) {
 	least := math.Inf(1)
 	for range 11 {

@@ -25,7 +25,7 @@ type teamTable struct {
 	values string
 }
 
-// teamTables returns how each table is filled. The rows of the large ones are in the order of their keys.
+// teamTables returns the rows of each table. The rows of large tables are in the order of their keys.
 func teamTables(requests int64) []teamTable {
 	recent := requests * teamHours / 24 / teamDays // so many are not older than the sums by hour
 	const (
@@ -107,7 +107,7 @@ func teamTables(requests int64) []teamTable {
 	}
 }
 
-// teamWords are the words in braces that have an expression in them, and what they are replaced with.
+// teamWords are words in braces with an expression as an argument, and their replacements.
 var teamWords = []struct {
 	word *regexp.Regexp
 	by   string
@@ -119,7 +119,7 @@ var teamWords = []struct {
 	{regexp.MustCompile(`\{bucket ([^{}]*)\}`), `CASE $1 WHEN 0 THEN -1 ELSE 22 + $1 END, 1 + n % 17`},
 }
 
-// teamSums are the columns of all tables of sums, and a row of them.
+// teamSums are the columns that all tables of sums have, and the values of a row.
 const (
 	teamSums = `requests, succeeded, failed, cancelled, failed_attempts, input_tokens, cached_tokens, output_tokens,
 		reasoning_tokens, cost_micro_usd, unpriced, latency_us, first_token_us, first_tokens, written_tokens`
@@ -127,7 +127,7 @@ const (
 		0, 40000000 + n % 997 * 1000, 9000000, 20, n % 307`
 )
 
-// statement returns the statement that inserts the rows from one (inclusive) to another (exclusive).
+// statement returns the SQL statement that inserts the rows from (inclusive) to to (exclusive).
 func (t *teamTable) statement(from, to int64, now time.Time) string {
 	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
 	text := strings.NewReplacer(
@@ -152,7 +152,7 @@ var teamTotals = []teamTotal{
 	{"gateway_team_totals", "team_id, provider, model", "gateway_team_days"},
 }
 
-// statement returns the statement that fills the table. Its rows are those that the gateway writes with each request.
+// statement returns the SQL statement that fills the table, with the rows that the gateway writes with each request.
 func (t *teamTotal) statement() string {
 	sums := strings.ReplaceAll(strings.Join(strings.Fields(teamSums), " "), ", ", "), sum(")
 	return fmt.Sprintf("INSERT INTO %[1]s (day, %[2]s, %[3]s) SELECT 2147483647, %[2]s, sum(%[4]s) FROM %[5]s GROUP BY %[2]s",

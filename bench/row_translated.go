@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// foreign are the clients whose format is not that of the upstream.
+// foreign are clients whose format differs from the format of the upstream.
 var foreign = [...]struct {
 	name, path string
 	body       func(ask string) string
@@ -56,8 +56,8 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 // translatedStreams is the number of translated streams held open.
 const translatedStreams = 500
 
-// translatedIdleRow measures the server's memory for a translated stream that is open and silent. It should
-// not exceed that of a stream through reverse_proxy.
+// translatedIdleRow measures the server's memory for a translated stream that is open and silent. The memory should not
+// exceed the memory for a stream through reverse_proxy.
 func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
 	plain, err := b.idle(ctx, "k-plain", translatedStreams, plainChat)
 	if err != nil {

@@ -50,7 +50,7 @@ func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// settledRecords returns the number of usage records once it does not grow any more.
+// settledRecords returns the number of usage records when it has stopped growing.
 func settledRecords(ctx context.Context, dir string) (int64, error) {
 	for last := int64(-1); ; {
 		n, err := usageRecords(ctx, dir)

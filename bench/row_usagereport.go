@@ -83,7 +83,7 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// below returns a line for a time in milliseconds without a counterpart.
+// below returns a line for a duration in milliseconds that should be below aim, without a comparison.
 func below(what string, ms, aim float64) line {
 	return line{what: what, tollgate: number(ms), aim: "< " + number(aim), met: ms < aim}
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// row is one subject of the table. It may print several lines.
+// row is one subject of the table. A row may print several lines.
 type row struct {
 	letter string
 	about  string
-	// measure starts a server of its own, so that no row affects another one.
+	// measure measures the row. It starts a separate server, so that no row affects another row.
 	measure func(ctx context.Context, b *bench) ([]line, error)
 }
 

@@ -1,5 +1,5 @@
-// Package modules is the plug-in list: it imports every Caddy module of
-// Tollgate and holds the order of its directives.
+// Package modules is the list of plug-ins: it imports every Caddy module of Tollgate and sets the order of their
+// directives.
 package modules
 
 import (
@@ -33,8 +33,8 @@ import (
 	_ "github.com/tollgate-gateway/tollgate/modules/translate"
 )
 
-// A directive can be placed only against one of Caddy's own, so the order among
-// ours is the order of these calls: each goes right before the one it names.
+// Caddy orders a directive only relative to a standard directive. Each call places a directive directly before the
+// standard directive that it names, so the order among our directives is the order of these calls.
 func init() {
 	before := func(standard string, directives ...string) {
 		for _, directive := range directives {

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// TestServicesApart: a server has the tables, the checks of the keyring and the key
-// file of the services that it has, and of no other.
-func TestServicesApart(t *testing.T) { //nolint:paralleltest // provisioning sets Caddy's default logger
+// TestServiceUsesOnlyItsTables checks that a server has the tables, the checks of the keyring and the key file of its
+// services only.
+func TestServiceUsesOnlyItsTables(t *testing.T) { //nolint:paralleltest // provisioning sets Caddy's default logger
 	const local = `{"handler":"api_auth","provider":{"provider":"user_jwt"}}`
 	for name, c := range map[string]struct {
 		handlers        []string

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Builds the binary of one system and packs it with the licence and an example into an
-# archive: packaging/binary.sh <os>/<arch> <version> <folder>. It writes
-# <folder>/tollgate_<version>_<os>_<arch>, and beside it the archive, .tar.gz or for
-# Windows .zip. The same sources give the same bytes. LDFLAGS is set.
+# Builds the binary for one system, and packs it with the licence and an example into
+# an archive: packaging/binary.sh <os>/<arch> <version> <folder>. It writes the binary
+# <folder>/tollgate_<version>_<os>_<arch>, and the archive with the same name and
+# .tar.gz or, for Windows, .zip. The same sources give the same bytes. LDFLAGS must be set.
 set -euo pipefail
 : "${LDFLAGS:?}"
 os=${1%/*} arch=${1#*/} version=$2 folder=$3

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Makes bin/dist: for each system an archive with its static binary and a bill of
-# materials, for Linux also the binary itself, a Debian package and an OCI image, and
-# the checksums of all. `make package` calls it, at the top of the repository, with
-# VERSION, LDFLAGS and NFPM set and bin/tollgate built.
+# Creates bin/dist. For each system it contains an archive with the static binary, and
+# a bill of materials; for Linux also the binary, a Debian package and an OCI image.
+# SHA256SUMS has the checksums of all files. `make package` calls this script at the top
+# of the repository, with VERSION, LDFLAGS and NFPM set and bin/tollgate built.
 set -euo pipefail
 : "${VERSION:?}" "${LDFLAGS:?}" "${NFPM:?}"
 dist=bin/dist
@@ -31,7 +31,7 @@ done
 rm -r $dist/share
 (cd $dist && sha256sum -- * >SHA256SUMS)
 
-# What came of it.
+# Check the results.
 (cd $dist && sha256sum --check --quiet SHA256SUMS)
 shopt -s nullglob
 for archive in "$dist"/*.tar.gz; do

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Makes an OCI image of one static binary, without a container engine and without
-# being root: packaging/image.sh <binary> <arch> <version> <archive>. The archive is
-# an OCI image layout in a tar file, which podman, docker and skopeo load. The same
-# binary gives the same archive: all times are SOURCE_DATE_EPOCH, or 1970.
-# It holds what packaging/Containerfile holds but for the CA certificates, of which
-# the binary has its own. It needs umoci, a Debian package.
+# Creates an OCI image with one static binary, without a container engine and without
+# root: packaging/image.sh <binary> <arch> <version> <archive>. The archive is an OCI
+# image layout in a tar file, which podman, docker and skopeo can load. The same binary
+# gives the same archive: all times are SOURCE_DATE_EPOCH, or 1970.
+# The image has the same files as that of packaging/Containerfile, without the CA
+# certificates, because the binary contains CA certificates. It needs umoci, a Debian
+# package.
 set -euo pipefail
 binary=$1 arch=$2 version=$3 archive=$4
 command -v umoci >/dev/null || { echo "packaging/image.sh needs umoci: apt install umoci" >&2; exit 1; }
@@ -35,5 +36,5 @@ umoci config --image "$image:tollgate" --no-history --os linux --architecture "$
 	--config.entrypoint /usr/bin/tollgate \
 	--config.cmd run --config.cmd --config --config.cmd /etc/tollgate/Caddyfile \
 	--config.label "org.opencontainers.image.version=$version" --config.label org.opencontainers.image.licenses=Apache-2.0
-umoci gc --layout "$image" # what the earlier steps left
+umoci gc --layout "$image" # removes the leftovers of the earlier steps
 "${pack[@]}" --owner 0 --group 0 --mode u=rwX,go=rX -C "$image" -cf "$archive" .

@@ -1,6 +1,6 @@
 #!/bin/sh
-# /var/lib/tollgate stays, also when the package is purged: it holds the database
-# and the key that opens its secrets.
+# /var/lib/tollgate remains even if the package is purged, because it contains the
+# database and the key that decrypts its secrets.
 set -e
 
 if [ -d /run/systemd/system ]; then

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Checks that a release can be made again: it builds the archives of bin/dist from a
-# clone in another folder, with an empty build cache, and compares them. `make
-# reproduce` calls it with VERSION and LDFLAGS set, after `make package`; it compiles
-# everything, which takes minutes for each system. TARGETS=linux/amd64 for one.
+# Checks that a release can be reproduced. It builds the archives of bin/dist again from
+# a clone in a different folder, with an empty build cache, and compares them. `make
+# reproduce` calls it after `make package`, with VERSION and LDFLAGS set. It compiles
+# everything, which takes minutes for each system; TARGETS=linux/amd64 selects a system.
 set -euo pipefail
 : "${VERSION:?}" "${LDFLAGS:?}"
 dist=$PWD/bin/dist
@@ -26,6 +26,6 @@ for target in $TARGETS; do
 		sha256sum "$dist/${archive##*/}" "$archive"
 		cmp "$dist/${archive##*/}" "$archive"
 	done
-	rm -rf "$work/cache" # so that no build takes anything from another one
+	rm -rf "$work/cache" # so that each build starts from nothing
 done
 echo "both builds are equal"

@@ -1,5 +1,5 @@
-// Command archive packs files into one folder of a .tar.gz or .zip file, which is named like the archive. The same files
-// give the same archive: their times are 1980, the first year of zip, and they belong to nobody. `make package` calls it.
+// Command archive packs files into a .tar.gz or .zip file, in one folder with the name of the archive. The same files give
+// the same archive: their times are in 1980, the first year of zip, and they have no owner. `make package` calls it.
 //
 //	go run .tools/archive/main.go tollgate_1.2.3_linux_amd64.tar.gz tollgate=bin/tollgate LICENSE NOTICE
 package main
@@ -39,7 +39,7 @@ type entry struct {
 // modified is the time of every file.
 var modified = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// run writes the archive. A file is given as its path, or as name=path if it gets another name.
+// run writes the archive. An argument is the path of a file, or name=path if the file gets another name.
 func run(archive string, files []string) error {
 	folder, zipped := strings.CutSuffix(filepath.Base(archive), ".zip")
 	folder, tarred := strings.CutSuffix(folder, ".tar.gz")

@@ -1,6 +1,6 @@
 // Command sbom prints the software bill of materials of a Go binary, as CycloneDX
-// 1.6 in JSON, from what the linker wrote into it: the modules it is made of, with
-// their versions and sums, and the Go release. `make package` calls it.
+// 1.6 in JSON. It uses the build information in the binary: the modules with their
+// versions and checksums, and the Go release. `make package` calls it.
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 	"runtime/debug"
 )
 
-// bom is the part of a CycloneDX document that is known of a Go binary. It has no
-// serial number and no time, so that the same binary gives the same document.
+// bom is a CycloneDX document, with the members that can be derived from a Go binary. It
+// has no serial number and no time, so that the same binary gives the same document.
 type bom struct {
 	Format      string      `json:"bomFormat"`
 	SpecVersion string      `json:"specVersion"`
@@ -82,7 +82,7 @@ func run(version, binary string) error {
 	return encoder.Encode(document)
 }
 
-// library is a module as a component. Its sum is that of go.sum.
+// library returns the component for a module. Its property go:sum is the checksum in go.sum.
 func library(module *debug.Module) component {
 	purl := "pkg:golang/" + module.Path + "@" + module.Version
 	c := component{Type: "library", Ref: purl, Name: module.Path, Version: module.Version, PURL: purl}

@@ -2,9 +2,8 @@
 // xcaddy.json, then checks that the binary lists every module of the recipe. It
 // runs at the top of the repository; `make xcaddy` calls it.
 //
-// xcaddy resolves the dependencies anew, in a module of its own. go.mod lists a
-// version for each of them, so it arrives at the same ones and no pins are
-// needed here.
+// xcaddy resolves the dependencies again, in a temporary module. go.mod lists a version
+// for each dependency, so xcaddy chooses the same versions and needs no pins.
 package main
 
 import (
@@ -31,8 +30,8 @@ type recipe struct {
 	Caddy string `json:"caddy"`
 
 	// Packages are the Go packages to link in. The module of this repository
-	// is taken from the working tree, any other as "path" or "path@version"
-	// from where Go finds modules.
+	// comes from the working tree. Other packages are written as "path" or
+	// "path@version", and go downloads them.
 	Packages []string `json:"packages"`
 
 	// Modules are the ids of the Caddy modules that the packages register.
@@ -75,8 +74,8 @@ func run(ctx context.Context, xcaddy, out, tags, ldflags string) error {
 	args := []string{"build", r.Caddy, "--output", out}
 	for _, pkg := range r.Packages {
 		if pkg == local {
-			// xcaddy asks the module proxy for the latest version unless one is
-			// given; the replacement then stands in for exactly that one.
+			// Without a version, xcaddy asks the module proxy for the latest version.
+			// The replacement applies to the given version.
 			pkg += "@v0.0.0=."
 		}
 		args = append(args, "--with", pkg)

@@ -48,14 +48,14 @@ func (p *post) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// thread is what has been generated of a thread so far.
+// thread is the state of a thread during the generation.
 type thread struct {
 	author, posts, first, last int64
 	lastAuthor                 int64
 }
 
-// Forum generates posts in the order in which they would have been written: most of them in one of the recent
-// threads, some in an old one. One thread goes on from the first day to the last.
+// Forum generates posts in the order of their times. Most posts are in a recent thread, and some in an old thread. One
+// thread continues from the first day to the last.
 type Forum struct {
 	Posts, Threads, Forums int64  // how many there will be
 	Text                   string // the text that all messages are taken from
@@ -69,7 +69,7 @@ type Forum struct {
 	written []int64
 }
 
-// New returns a forum with a number of posts. It is the same in every run.
+// New returns a forum with a number of posts. Every run generates the same forum.
 func New(posts int64) *Forum {
 	f := &Forum{
 		Posts: posts, Threads: max(1, posts/postsPerThread), members: min(maxMembers, max(2, posts/10)),
@@ -208,7 +208,7 @@ func (f *Forum) postTables(batch []post) []table {
 	}
 }
 
-// First is the id of the first generated forum. It is greater than those of the forums that a new board has.
+// First is the id of the first generated forum. It is greater than the ids of the forums on a new board.
 const First = 1000
 
 // tables returns the rows other than posts. registered is the id of the group of members.

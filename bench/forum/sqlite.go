@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SQLite writes a forum into a new file without protection against crashes: an unfinished file is thrown
-// away. It has a connection of its own, with the driver that the store registers.
+// SQLite writes a forum into a new file without protection against crashes, because an unfinished file is deleted. It
+// uses a separate connection with the driver that the store registers.
 type SQLite struct {
 	db *sql.DB
 }

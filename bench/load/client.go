@@ -15,7 +15,7 @@ var errUnanswered = errors.New("the connection ended without an answer")
 // patience is how long a client waits for a response.
 const patience = 60 * time.Second
 
-// Client is one keep-alive connection to a site. It is used by one goroutine.
+// Client is one keep-alive connection to a site. Only one goroutine may use it.
 type Client struct {
 	Address string // host:port
 	Keep    bool   // the text of responses is needed
@@ -44,9 +44,9 @@ func (c *Client) Close() {
 	}
 }
 
-// send writes the request and reads the head of the response. A server may close an idle connection at any
-// time, as it does during a reload. If that has happened before any byte of the response, the request is sent
-// again on a new connection.
+// send writes the request and reads the head of the response. A server may close an idle connection at any time, for
+// example during a reload. If the connection ends before the first byte of the response, send repeats the request on a
+// new connection.
 func (c *Client) send(ctx context.Context, request []byte, got *Reply) error {
 	for {
 		if c.conn == nil {

@@ -24,8 +24,8 @@ type Load struct {
 	// Settle is how long the server may take to finish its work after the last response, which is counted as
 	// part of the requests.
 	Settle time.Duration
-	// Last is a request that is sent after all others and answered when the server has finished that work. It is
-	// not counted. It may be nil.
+	// Last is a request that is sent after all other requests; its answer means that the server has finished that work. It
+	// is not counted. It may be nil.
 	Last []byte
 }
 
@@ -50,8 +50,8 @@ func (o *Outcome) Percentile(p float64) time.Duration {
 	return o.Latency[min(len(o.Latency)-1, int(float64(len(o.Latency))*p/100))]
 }
 
-// maxFailures is the number of failures after which a connection gives up, so that a server that is gone is
-// not asked for the rest of the time.
+// maxFailures is the number of failures after which a connection gives up. Otherwise a server that has ended would get
+// requests for the rest of the time.
 const maxFailures = 100
 
 // Run sends requests for a time, or until ctx ends. Requests under way are finished.

@@ -34,8 +34,7 @@ func NewProver() (*Prover, error) {
 
 func encoded(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// Proof returns the header line of a request with a method to an address. If token is not empty, the proof is
-// bound to it.
+// Proof returns the header line with the proof for a request. If token is not empty, the proof is bound to the token.
 func (p *Prover) Proof(method, address, token string) (string, error) {
 	claims := `{"jti":"` + rand.Text() + `","htm":"` + method + `","htu":"` + address + `","iat":` +
 		strconv.FormatInt(time.Now().Unix(), 10)

@@ -7,14 +7,14 @@ import (
 	"fmt"
 )
 
-// Reply is what a client keeps of a response.
+// Reply is the part of a response that a client keeps.
 type Reply struct {
 	Status int
 	Bytes  int
 	Lines  int  // line ends in the body; a server-sent event has two
 	closes bool // no further request may be sent on the connection
 
-	// Set only for a Client with Keep.
+	// Location is set only for a Client with Keep.
 	Location string
 	Text     string // the body
 }
@@ -25,8 +25,8 @@ var errFraming = errors.New("the answer is not framed as expected")
 // maxBody bounds a response and each of its chunks.
 const maxBody = 1 << 30
 
-// replyReader reads HTTP/1.1 responses and counts instead of keeping them. That is a fraction of the work of
-// net/http, which matters because the load shares the machine with the server.
+// replyReader reads HTTP/1.1 responses, and counts them instead of keeping them. It needs only a fraction of the CPU
+// time of net/http, which matters because the load shares the machine with the server.
 type replyReader struct {
 	in      *bufio.Reader
 	length  int  // of the body; -1 if it is chunked
@@ -83,8 +83,8 @@ func (r *replyReader) head(got *Reply) error {
 	}
 }
 
-// body reads to the end of the response. If the response is chunked and enough is greater than 0, it stops
-// when the body has had that many lines, and can be called again after that.
+// body reads to the end of the response. If the response is chunked and enough is greater than 0, it stops after that
+// many lines of the body, and can be called again to continue.
 func (r *replyReader) body(got *Reply, enough int) error {
 	if r.length >= 0 {
 		return r.take(got, &r.length, 0)

@@ -1,5 +1,5 @@
-// Package mock is the provider behind the measured servers: the requests to it, its responses, and how they
-// are checked.
+// Package mock has the provider behind the measured servers: its requests, its responses, and functions that check
+// responses.
 package mock
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// A word anywhere in the request selects the response of the mock provider, so that it passes through
-// whatever is in between.
+// A word anywhere in the request selects the response of the mock provider. So the selection passes through the servers
+// in between.
 const (
 	prefix = "mock:"
 	Whole  = "mock:whole"  // a chat completion of 1 KB
@@ -52,8 +52,8 @@ type Provider struct {
 	stdin   io.Closer
 }
 
-// Start runs this program again as the provider, in a process of its own, so that its CPU time is not counted
-// for the load.
+// Start runs this program again as the provider, in a separate process, so that its CPU time is not counted for the
+// load.
 func Start(ctx context.Context, dir string) (*Provider, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -87,8 +87,7 @@ func (m *Provider) Stop() {
 	m.Child.Stop()
 }
 
-// Serve writes its address to out and serves until in ends, which happens whichever way its parent ends, or
-// until ctx does.
+// Serve writes its address to out and serves until in or ctx ends. in ends when the parent process ends for any reason.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -200,7 +199,7 @@ func takeReport(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"uuid" : "00000000-0000-4000-8000-000000000000"}`)
 }
 
-// asked returns the word that selects the response, or the empty string if there is none.
+// asked returns the word in the request that selects the response, or "" if there is no such word.
 func asked(body []byte) string {
 	at := bytes.Index(body, []byte(prefix))
 	if at < 0 {

@@ -9,12 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
-// streamChunks is the number of chunks with content in a stream. There are further ones with the role, the
-// finish reason and the usage, and [DONE].
+// streamChunks is the number of chunks with content in a stream. A stream also has chunks with the role, the finish
+// reason and the usage, and [DONE].
 const streamChunks = 100
 
-// streamEvents is the least number of events that a client gets. The usage chunk comes only if it was asked
-// for.
+// streamEvents is the minimum number of events that a client gets. The usage chunk comes only on request.
 const streamEvents = streamChunks + 3
 
 // Model is the model in requests. The gateway maps it to its lowest tier.
@@ -37,7 +36,7 @@ var (
 	wholeReply   = makeWhole()
 )
 
-// tokens are typical tokens of models, in JSON. They differ in length and in the need for escapes, so that no
+// tokens are typical tokens of models, in JSON. The tokens differ in length and in the need for escapes, so that no
 // implementation profits from equal chunks.
 var tokens = [...]string{
 	" A", " gateway", " stands", " between", " those", " who", " ask", ",", " and", " those", " who", " answer", ".",
@@ -46,8 +45,8 @@ var tokens = [...]string{
 	"wide", ";", " see",
 }
 
-// makeChunks makes the chunks with content. Padded ones end with a text of random length, which OpenAI adds
-// to hide the length of the token.
+// makeChunks makes the chunks with content. Padded chunks end with a text of random length, which OpenAI adds to hide
+// the length of the token.
 func makeChunks(padded bool) [][]byte {
 	chunks := make([][]byte, streamChunks)
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in every run

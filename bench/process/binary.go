@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Binary returns the path of the server to measure: TOLLGATE_BIN, or one that it builds into dir with the
-// flags of the Makefile.
+// Binary returns the path of the server to measure: the program in TOLLGATE_BIN, or a program that it builds into dir
+// with the flags of the Makefile.
 func Binary(ctx context.Context, dir string) (string, error) {
 	if path := os.Getenv("TOLLGATE_BIN"); path != "" {
 		path, err := filepath.Abs(path)

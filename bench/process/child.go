@@ -1,4 +1,4 @@
-// Package process starts the processes of a benchmark and measures what they use: CPU time and memory, from
+// Package process starts the processes of a benchmark, and measures their CPU time and memory. The figures come from
 // the system and from the admin endpoint of a server.
 package process
 
@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
-// Child is a process that this one has started. It ends with this one.
+// Child is a process that this process has started, and that ends with it.
 type Child struct {
 	cmd  *exec.Cmd
 	log  string // the file of its standard error

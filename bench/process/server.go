@@ -27,7 +27,7 @@ func (s *Server) Start(ctx context.Context, program string, environment []string
 	if err := os.WriteFile(file, []byte(s.Config), 0o600); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	// A minimal environment, so that the provider keys of the user and Go's own settings have no effect.
+	// The environment is minimal, so that the user's provider keys and settings of Go have no effect.
 	environment = append([]string{"HOME=" + s.Dir, "PATH=" + os.Getenv("PATH")}, environment...)
 	s.Child, err = Launch(ctx, s.Dir, "server", nil, nil, environment, program, "run", "--config", file, "--adapter",
 		"caddyfile")
@@ -37,7 +37,7 @@ func (s *Server) Start(ctx context.Context, program string, environment []string
 // Resident returns the server's anonymous memory in bytes.
 func (s *Server) Resident() (int64, error) { return Resident(s.cmd.Process.Pid) }
 
-// FreeAddresses returns n different loopback addresses that nobody listens on.
+// FreeAddresses returns n different loopback addresses on which no process listens.
 func FreeAddresses(ctx context.Context, n int) ([]string, error) {
 	addresses := make([]string, n)
 	for i := range addresses {

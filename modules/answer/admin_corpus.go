@@ -51,7 +51,7 @@ func stats(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, shownStatsOf(counted))
 }
 
-// documents lists documents, describes one, or removes one.
+// documents lists the documents, or describes or removes the document that the parameter url names.
 func documents(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
 		return err
@@ -140,7 +140,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusConflict, "an ingest goes on already")
 	}
 	defer ingesting.Unlock()
-	if app := n.newest.App(); app != nil { // what it works on stays open during a reload
+	if app := n.newest.App(); app != nil { // keeps the database open during a reload
 		defer app.Acquire()()
 	}
 	source, end, err := readIngestion(w, r)

@@ -136,7 +136,7 @@ type Handler struct {
 
 	app         *tollgate.App
 	server      *answer.Server
-	disconnects []func() // they close the doors into the cascade of this configuration
+	disconnects []func() // they disconnect the transports from the cascade of this configuration
 }
 
 // CaddyModule returns the Caddy module information.

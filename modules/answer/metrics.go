@@ -52,7 +52,8 @@ func observe(outcome string, duration time.Duration) {
 	seconds.Observe(duration.Seconds())
 }
 
-// observeTrace counts the stages and model calls of a question. The labels are names in the program.
+// observeTrace counts the stages and model calls of a question. The values of the labels are names that the program
+// defines.
 func observeTrace(t *pipeline.Trace) {
 	for _, s := range t.Stages {
 		stageSeconds.WithLabelValues(s.Name).Observe(s.Took.Seconds())

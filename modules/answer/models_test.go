@@ -350,9 +350,9 @@ func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 	}
 }
 
-// TestDoor checks that a door leads to the newest running configuration, and to the last one for as long as
-// there are requests.
-func TestDoor(t *testing.T) {
+// TestCascadeTransport checks that requests go to the newest running configuration, and to the last configuration after
+// it has ended.
+func TestCascadeTransport(t *testing.T) {
 	t.Parallel()
 	var d cascadeTransport
 	ways := make([]http.RoundTripper, 4)

@@ -420,7 +420,7 @@ func BenchmarkUnchecked(b *testing.B) {
 	}
 }
 
-func TestKeysAreHidden(t *testing.T) {
+func TestKeyMovedToAuthorization(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ sent, left http.Header }{
 		"api key": {http.Header{"X-Api-Key": {"ak-1"}}, http.Header{"Authorization": {"Bearer ak-1"}}},

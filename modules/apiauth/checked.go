@@ -47,7 +47,7 @@ func Unchecked(ctx caddy.Context) bool {
 func routesCheck(routes caddyhttp.RouteList, group string) bool {
 	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
 		if r.Terminal || group != "" && r.Group == group {
-			return false // a request that matches it does not get to the handler
+			return false // a request that matches this route does not reach the handler
 		}
 		return slices.ContainsFunc(r.Handlers, func(h caddyhttp.MiddlewareHandler) bool {
 			switch h := h.(type) {
@@ -58,7 +58,7 @@ func routesCheck(routes caddyhttp.RouteList, group string) bool {
 			case *caddyhttp.Subroute:
 				return routesCheck(h.Routes, "")
 			case *caddyhttp.Invoke:
-				return true // what it invokes is not known yet
+				return true // the invoked route is not known yet
 			}
 			return false
 		})

@@ -41,17 +41,17 @@ const identityVar = "tollgate.gateway_key"
 //
 // Placeholders, beside {http.auth.user.id}:
 //
-//	{http.auth.user.key_id}                 id of the key, not secret
-//	{http.auth.user.key_label}              its label
-//	{http.auth.user.rate_limit_per_minute}  the tightest limit on it; empty if there is none
+//	{http.auth.user.key_id}                 id of the key, which is not secret
+//	{http.auth.user.key_label}              label of the key
+//	{http.auth.user.rate_limit_per_minute}  the lowest limit of requests a minute; empty without a limit
 //
-// The operator's limits are shared by several keys. These are for budgets that count them:
+// Several keys share the operator's limits. These placeholders are for budgets that count such limits:
 //
 //	{http.auth.user.operator_key_id}                   the key that the operator's limits were set on
 //	{http.auth.user.operator_key_rate_limit}           requests per minute of all keys that share them
 //	{http.auth.user.operator_user_rate_limit}          requests per minute of all keys of the user
 //	{http.auth.user.operator_team_id}                  the team that the operator's limits were set on
-//	{http.auth.user.operator_team_rate_limit}          requests per minute of all that count for the team
+//	{http.auth.user.operator_team_rate_limit}          requests per minute of all keys that count for the team
 //	{http.auth.user.operator_organisation_rate_limit}  requests per minute of all users together
 type GatewayKey struct {
 	app *gatewayapp.App

@@ -334,7 +334,7 @@ func signedInAt(claim any) time.Time {
 type granted struct {
 	verified
 	key     string // the thumbprint of the key that the token is bound to; empty if it is not bound
-	missing string // the first required scope that it does not have; empty if it has all
+	missing string // the first required scope that the token lacks; empty if it has all
 }
 
 // find checks a token and returns its user. If the authorization server is in this process, find calls it directly.

@@ -79,7 +79,7 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 		switch {
 		case isText:
 			if !d.AllArgs(text) || *text == "" {
-				return d.Errf("%s takes one argument", option) // the argument may be a secret, so that it is not quoted
+				return d.Errf("%s takes one argument", option) // the error does not quote the argument, which may be a secret
 			}
 		case option == "cache":
 			i.Cache, err = unmarshalTime(d, 0, time.Minute)

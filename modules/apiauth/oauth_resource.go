@@ -20,7 +20,7 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 // resource is the public description of a protected service.
 type resource struct {
 	metadata string   // the URL of the document; empty if there is none
-	paths    []string // the paths of the document here; empty if it is served elsewhere
+	paths    []string // the paths at which this handler serves the document; empty if it does not
 	document []byte
 	scope    string // for challenges
 	stronger string // the parameters of a challenge for a stronger sign-in (RFC 9470)

@@ -144,8 +144,8 @@ func TestUserJWTSubjects(t *testing.T) {
 	}
 }
 
-// TestWrongClaimsAskForNoKeys checks that a token that would be refused with any key causes no fetch.
-func TestWrongClaimsAskForNoKeys(t *testing.T) {
+// TestWrongClaimsFetchNoKeys checks that a token that would be refused with any key causes no fetch.
+func TestWrongClaimsFetchNoKeys(t *testing.T) {
 	t.Parallel()
 	p := jwkstest.New(t, jwkstest.JWK("k1", rsaKey))
 	c := fromIssuer(t, p)
@@ -391,8 +391,8 @@ func TestLocalTokens(t *testing.T) {
 	plain.refuses(local, jwt.ErrSignature)
 }
 
-// TestLocalTokensTooEarly does not run in parallel; see apiauth_test.go.
-func TestLocalTokensTooEarly(t *testing.T) {
+// TestLocalTokensBeforeStart does not run in parallel; see apiauth_test.go.
+func TestLocalTokensBeforeStart(t *testing.T) {
 	s := provision(t, fmt.Sprintf(`{"engine":"sqlite","path":%q}`, filepath.Join(t.TempDir(), "x.db")))
 	loaded, err := s.ctx.LoadModuleByID("http.authentication.providers.user_jwt", json.RawMessage(`{}`))
 	if err != nil {

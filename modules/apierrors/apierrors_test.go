@@ -126,7 +126,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-func TestHeadersSetBelow(t *testing.T) {
+func TestHeadersOfLaterHandlers(t *testing.T) {
 	t.Parallel()
 	w, _ := serve(t, "board", http.MethodGet, func(w http.ResponseWriter, _ *http.Request) error {
 		for name, value := range map[string]string{

@@ -271,8 +271,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestStatusAlone checks errors that have no code, such as Caddy's own.
-func TestStatusAlone(t *testing.T) {
+// TestErrorsWithoutCode checks errors that have no code, such as Caddy's own.
+func TestErrorsWithoutCode(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		status                               int

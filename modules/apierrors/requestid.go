@@ -89,7 +89,7 @@ func (b *idBlock) next() (id string) {
 
 func makeIDs() string {
 	var random [idsPerBlock * requestIDWords * 8]byte
-	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(random[:]) // never returns an error; it ends the process instead
 	ids := make([]byte, 0, idsPerBlock*requestIDLength)
 	for i := 0; i < len(random); i += 8 {
 		if i%(requestIDWords*8) == 0 {

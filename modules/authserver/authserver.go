@@ -166,7 +166,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := ownStorage(h.app, keys); err != nil {
 		return err
 	}
-	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*pooledLockout, error) {
+	rules := lockoutKey{db, authserver.LockoutRules(keys)}
+	locks, err := tollgate.Share(h.app, lockouts, rules, func() (*pooledLockout, error) {
 		l := new(pooledLockout)
 		l.logger.Store(ctx.Logger())
 		l.Lockout = authserver.NewLockout(keys, time.Now, l.logger.Load)
@@ -187,7 +188,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			}
 			n.server, err = authserver.New(authserver.Options{
 				Config: keys, DB: db, Counters: h.app.Counters(), Key: randomSecret(), Logger: n.logger.Load, Address: edge.Address,
-				Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID,
+				Stopping: tollgate.IsStopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID,
 				Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 				Bar: n.newest.Bar(serviceName), SignedOut: func(ctx context.Context, issuer, subject string) {
 					n.newest.SignedOut(ctx, serviceName, issuer, subject)

@@ -33,7 +33,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			return d.ArgErr()
 		}
 		if option == "config" {
-			h.Config = directive.ResolvePath(d, h.Config) // here, where the token is of the file that names the other one
+			h.Config = directive.ResolvePath(d, h.Config) // resolved here, because the token knows the file of the Caddyfile
 		}
 		return nil
 	})

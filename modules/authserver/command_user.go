@@ -176,7 +176,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// userResetCommand removes the second factors of a user who has lost them.
+// userResetCommand returns the command that removes the second factors of a user.
 func userResetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),

@@ -101,7 +101,7 @@ func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: m.name, Help: m.help}, m.labels())
 		all[m.name] = &vector[prometheus.Counter]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 		if m.label == "" {
-			vec.WithLabelValues() // so that it is 0 and not absent
+			vec.WithLabelValues() // makes the metric 0 instead of absent
 		}
 	}
 	return all

@@ -27,9 +27,9 @@ func init() {
 		Name: serviceName, Form: form, Block: optionNames, Costs: costs, Command: command,
 		Schemas: []store.Schema{board.Schema()}, Sealed: admin.Sealed, Handlers: []string{"board"}, Folder: folder,
 		Options: []tollgate.Option{
-			{Name: "guests", Read: tollgate.Off},
-			{Name: "token_limit", Read: tollgate.Word},
-			{Name: "guest_limit", Read: tollgate.Word},
+			{Name: "guests", Read: tollgate.ReadOff},
+			{Name: "token_limit", Read: tollgate.ReadWord},
+			{Name: "guest_limit", Read: tollgate.ReadWord},
 		},
 	})
 }

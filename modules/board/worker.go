@@ -16,7 +16,7 @@ import (
 // the settings of the work, but not its schedule.
 type worker struct {
 	mu     sync.Mutex
-	claims []*participant // in the order of joining, so those of the newest configuration are last
+	claims []*participant // in the order of joining; handlers of the newest configuration are last
 	end    func()         // ends the work; nil before it has begun
 }
 
@@ -31,8 +31,8 @@ type participant struct {
 }
 
 // join adds a handler, and starts the work if the handler is the first. It returns an error if handlers of one
-// configuration differ in their mail settings or in the folder of attachments. A handler without mail settings does not
-// count as different.
+// configuration differ in their mail settings or in the folder of attachments. Handlers without mail settings may be
+// combined with handlers that have them.
 func (w *worker) join(c *participant) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -58,7 +58,7 @@ const maxZstdWindow = 8 << 20
 
 // readAll reads a body that is large, compressed, or of unknown length.
 func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
-	packed := &io.LimitedReader{R: from, N: Max + 1} // also limits a body that unpacks to nothing
+	packed := &io.LimitedReader{R: from, N: Max + 1} // also limits a large body that decompresses to little
 	source, size := io.Reader(packed), int64(-1)
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":

@@ -191,8 +191,8 @@ func TestReadTakesMemory(t *testing.T) {
 	}
 }
 
-// TestPace checks that a body of any size must keep the pace, and that its time limit ends with it.
-func TestPace(t *testing.T) {
+// TestSlowBody checks that a body of any size must keep the pace, and that its time limit ends with it.
+func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{5, 5000, 2 << 20, -1} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.LimitReader(&endless{text: []byte("x")}, max(size, 5)))
@@ -221,8 +221,8 @@ func TestWindowTakesMemory(t *testing.T) {
 	}
 }
 
-// TestPromiseTakesLittle checks that a length that is only declared does not take memory of that size.
-func TestPromiseTakesLittle(t *testing.T) {
+// TestContentLengthTakesLittleMemory checks that a large Content-Length alone does not take memory of that size.
+func TestContentLengthTakesLittleMemory(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{1 << 20, 30 << 20} {
 		budget := memory.New(64 << 20)

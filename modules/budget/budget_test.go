@@ -269,7 +269,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestBudgetsAreApart(t *testing.T) {
+func TestSeparateBudgets(t *testing.T) {
 	t.Parallel()
 	store := counters.NewMemory(nil)
 	for _, h := range []*Handler{

@@ -159,7 +159,7 @@ func plainSegment(text, part string) (segment, error) {
 	if strings.ContainsAny(part, "{}") {
 		return "", fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
 	}
-	if strings.Contains(part, "*") { // Caddy's matchers give it a meaning
+	if strings.Contains(part, "*") { // it has a meaning in Caddy's matchers, but not here
 		return "", fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", text)
 	}
 	literal, err := url.PathUnescape(part)

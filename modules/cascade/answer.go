@@ -24,14 +24,14 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, gw, identity)
-	release := ask.Release
+	request := newRequest(r, gw, identity)
+	release := request.Release
 	defer func() { release() }()
 	k := h.keeper(gw, identity, place.Format)
 	if k != nil {
-		ask.Stored = k
+		request.Stored = k
 	}
-	if err = h.read(w, r, ask, &place, gw, identity); err != nil {
+	if err = h.read(w, r, request, &place, gw, identity); err != nil {
 		return err
 	}
 	admission, err := h.admit(r, gw, identity)
@@ -40,7 +40,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	}
 	if k.inBackground() {
 		release = func() {} // the background work releases it
-		return h.background(w, r, ask, k, gw, admission, started)
+		return h.background(w, r, request, k, gw, admission, started)
 	}
 	engine := h.engine(gw)
 	traced := traceOf(r)
@@ -49,10 +49,10 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	}
 	var used int64
 	defer func() { h.done(r, admission, used) }() // also where the client breaks off
-	w, finish := h.record(w, ask, k)
+	w, finish := h.record(w, request, k)
 	defer finish()
-	result, err := engine.Answer(r.Context(), w, ask)
-	used = account(r, ask, gw, result, traced, started)
+	result, err := engine.Answer(r.Context(), w, request)
+	used = account(r, request, gw, result, traced, started)
 	return statusError(err)
 }
 
@@ -74,9 +74,9 @@ func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens in
 // account reports the result of a request to the usage log, the metrics, the trace and the placeholders. It returns the
 // number of tokens that the request used.
 func account(
-	r *http.Request, ask *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
+	r *http.Request, request *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
 ) (tokens int64) {
-	record := ask.Record(result, started)
+	record := request.Record(result, started)
 	gw.Usage.Add(record)
 	observeRequest(&record, result)
 	t.request(&record)
@@ -102,23 +102,23 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if err != nil {
 		return err
 	}
-	ask := newRequest(r, gw, identity)
-	ask.Header = headers(r, format)
+	request := newRequest(r, gw, identity)
+	request.Header = headers(r, format)
 	if k := h.keeper(gw, identity, format); k != nil {
-		ask.Stored = k
+		request.Stored = k
 	}
-	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
+	if text, lease, err = h.expand(r, request, format, text, lease); err != nil {
 		lease.Give()
 		return statusError(err)
 	}
 	defer lease.Give()
-	if err = ask.ReadCount(format, text, place.Options(r.Header)); err != nil {
+	if err = request.ReadCount(format, text, place.Options(r.Header)); err != nil {
 		return statusError(err)
 	}
-	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	tokens, err := h.engine(gw).CountTokens(r.Context(), ask)
+	tokens, err := h.engine(gw).CountTokens(r.Context(), request)
 	if err != nil {
 		return statusError(err)
 	}

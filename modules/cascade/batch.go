@@ -32,15 +32,16 @@ const (
 )
 
 // names returns the rules by which model names in a batch's requests are checked and replaced for a provider.
-func (p *passing) names(provider string) *passthrough.Names {
+func (p *passthroughRequest) names(provider string) *passthrough.Names {
 	return &passthrough.Names{
-		Catalog: p.catalog, Account: p.ask.Account, TeamID: p.ask.TeamID, Provider: provider, Forbids: p.ask.Forbids,
+		Catalog: p.catalog, Account: p.request.Account, TeamID: p.request.TeamID,
+		Provider: provider, Forbids: p.request.Forbids,
 	}
 }
 
 // rename replaces each model name in the body of a new batch of messages with the provider's name.
-func (p *passing) rename(ctx context.Context, body []byte) error {
-	f := p.ask.Forward
+func (p *passthroughRequest) rename(ctx context.Context, body []byte) error {
+	f := p.request.Forward
 	grow := func(size int64) error { return p.grow(ctx, size) }
 	body, err := passthrough.Rename(body, p.names(f.Pinned.Provider.Code), grow)
 	f.Body = func(string) (passthrough.Reader, int64, error) {
@@ -50,7 +51,7 @@ func (p *passing) rename(ctx context.Context, body []byte) error {
 }
 
 // grow takes memory for the batch from the memory budget.
-func (p *passing) grow(ctx context.Context, size int64) error {
+func (p *passthroughRequest) grow(ctx context.Context, size int64) error {
 	if err := p.share.Grow(ctx, size); err != nil {
 		return apierror.Unavailable("memory for this batch", err)
 	}
@@ -59,7 +60,7 @@ func (p *passing) grow(ctx context.Context, size int64) error {
 
 // edit changes the provider's description of an object for the client: the address of the results becomes an address of
 // this gateway.
-func (p *passing) edit(answer []byte) []byte {
+func (p *passthroughRequest) edit(answer []byte) []byte {
 	const member = "results_url"
 	if p.endpoint.Object != passthrough.KindMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
 		return answer
@@ -73,7 +74,7 @@ func (p *passing) edit(answer []byte) []byte {
 
 // check runs before a request is sent. For a new batch, it reads the input file and checks the models. Before the
 // deletion of an object that contains a batch's cost, it charges the batch. Errors are *apierror.Error.
-func (p *passing) check(ctx context.Context) error {
+func (p *passthroughRequest) check(ctx context.Context) error {
 	switch {
 	case p.input == nil:
 		return nil
@@ -85,7 +86,7 @@ func (p *passing) check(ctx context.Context) error {
 	case p.input.IsBatch():
 		return p.chargeFirst(ctx, p.input)
 	case p.input.Batch != "":
-		batch, err := p.gw.Resources.Find(ctx, p.ask.User, p.ask.TeamID, passthrough.KindBatch, p.input.Batch)
+		batch, err := p.gw.Resources.Find(ctx, p.request.User, p.request.TeamID, passthrough.KindBatch, p.input.Batch)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
 			return nil
 		}
@@ -99,7 +100,7 @@ func (p *passing) check(ctx context.Context) error {
 
 // chargeFirst charges a batch before an object of it is deleted. It returns an error with status 409 if the batch has
 // ended but could not be charged.
-func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) error {
+func (p *passthroughRequest) chargeFirst(ctx context.Context, batch *passthrough.Resource) error {
 	if batch.Charged {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) 
 	fetching.endpoint, fetching.waits = passthrough.Description(batch), true
 	description := fetching.fetch(ctx, batch)
 	if description != nil && !passthrough.Done(description) {
-		return nil // the provider says that it cannot be deleted, or its results are not in the file
+		return nil // the batch is still running: the provider refuses its deletion, or the file has no results
 	}
 	now, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
 	if err == nil && !now.Charged {
@@ -121,7 +122,7 @@ func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) 
 
 // read streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was made
 // with the same provider key as the file, and id is the id of the file.
-func (p *passing) read(
+func (p *passthroughRequest) read(
 	ctx context.Context, row *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
 ) error {
 	reading := *p
@@ -130,19 +131,19 @@ func (p *passing) read(
 	if c == nil {
 		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
 	}
-	ask := *p.ask
-	ask.Lease = nil // it belongs to the request of the client
-	ask.Forward = &cascade.Forward{
+	request := *p.request
+	request.Lease = nil // the lease belongs to the client's request
+	request.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(id), Pinned: c,
 	}
 	w := &bodyWriter{header: make(http.Header), into: into}
-	_, err := p.engine(p.gw).Answer(ctx, w, &ask)
+	_, err := p.engine(p.gw).Answer(ctx, w, &request)
 	switch {
 	case w.failed != nil:
 		return w.failed
 	case err != nil:
 		return err
-	case ask.Forward.Broken:
+	case request.Forward.Broken:
 		return errors.New("the provider broke the file off")
 	}
 	return into.Close()
@@ -169,7 +170,7 @@ func (w *bodyWriter) Write(text []byte) (int, error) {
 
 // charge charges a batch that has ended. If the description does not contain the cost, the results have to be read.
 // That happens in the background, unless p.waits is set.
-func (p *passing) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
+func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
 	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
 	row, id := passthrough.Content(o, description)
 	switch {
@@ -197,7 +198,7 @@ func (p *passing) charge(ctx context.Context, o *passthrough.Resource, descripti
 }
 
 // book writes the cost of a batch into the usage log, unless another node or request has already done so.
-func (p *passing) book(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
+func (p *passthroughRequest) book(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
 	first, err := p.gw.Resources.Charge(ctx, o)
 	if err != nil || !first {
 		return err
@@ -210,7 +211,7 @@ func (p *passing) book(ctx context.Context, o *passthrough.Resource, records ...
 
 // chargeLater reads the results of a batch and charges it in the background. If another batch is being read,
 // chargeLater does nothing: chargeBatches tries again within minutes.
-func (p *passing) chargeLater(ctx context.Context, o *passthrough.Resource) {
+func (p *passthroughRequest) chargeLater(ctx context.Context, o *passthrough.Resource) {
 	select {
 	case p.reading <- struct{}{}:
 	default:
@@ -218,7 +219,7 @@ func (p *passing) chargeLater(ctx context.Context, o *passthrough.Resource) {
 	}
 	release := p.app.Acquire()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
-	known, job := *o, p.chargingJob(o, p.ask.Account)
+	known, job := *o, p.chargingJob(o, p.request.Account)
 	go func() {
 		defer release()
 		defer func() { <-p.reading }()
@@ -229,12 +230,12 @@ func (p *passing) chargeLater(ctx context.Context, o *passthrough.Resource) {
 }
 
 // chargingJob returns a request that charges the batch o on behalf of its owner, without a client.
-func (p *passing) chargingJob(o *passthrough.Resource, account *keychain.Account) *passing {
+func (p *passthroughRequest) chargingJob(o *passthrough.Resource, account *keychain.Account) *passthroughRequest {
 	share := p.app.MemoryBudget().Share(o.UserID)
-	return &passing{
+	return &passthroughRequest{
 		Handler: p.Handler, endpoint: passthrough.Description(o), gw: p.gw, catalog: p.app.Catalog(), waits: true,
 		share: &share,
-		ask: &cascade.Request{
+		request: &cascade.Request{
 			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
 		},
 	}
@@ -266,7 +267,7 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	if err != nil {
 		return // the database reports the error itself
 	}
-	all := &passing{Handler: h, gw: gw}
+	all := &passthroughRequest{Handler: h, gw: gw}
 	for i := range objects {
 		o := &objects[i]
 		account, err := gw.Keychain.Account(ctx, o.UserID)
@@ -281,7 +282,7 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 
 // chargeOne charges a batch if it has ended. If the batch is older than giveUpAge, it is marked as charged without a
 // cost.
-func (p *passing) chargeOne(ctx context.Context, o *passthrough.Resource) error {
+func (p *passthroughRequest) chargeOne(ctx context.Context, o *passthrough.Resource) error {
 	defer p.share.Free()
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()

@@ -44,14 +44,14 @@ func init() {
 //	GET, DELETE /v1/responses/{id}, …/input_items, …/cancel, /v1/conversations, …
 //	                            with the option store_responses
 //	POST /v1/messages/count_tokens, POST /v1/responses/input_tokens
-//	                            where no `translate` takes them, which estimates
+//	                            the number of tokens, unless a `translate` answers first
 //	POST /v1/audio/…, /v1/images/…, /v1/moderations, /v1/rerank, /v1/files, /v1/batches
 //	                            passed to the model's provider, not translated
 //	POST /v1/messages/batches, …
-//	                            the same for batches of the messages format
-//	POST /v1/embeddings         vectors of texts, by the model that is named and no other
+//	                            batches of the messages format, likewise
+//	POST /v1/embeddings         vectors of texts, only from the named model
 //	GET  /v1/models             the model names that the key can use
-//	GET  /v1/models/{id}        one of them
+//	GET  /v1/models/{id}        one model
 //	GET  /, HEAD /              200, a connection probe
 //
 // Every other path is a 404. The candidates of a request are tried in order until one of them has sent its first
@@ -60,9 +60,9 @@ func init() {
 // Placeholders, set when the request has ended (0 or empty before). Tokens and cost include failed attempts for which
 // the provider had worked. If the client disconnected before the first content, they are estimated from the prompt:
 //
-//	{http.cascade.provider}       who answered; if nobody did, whose tokens are counted last
+//	{http.cascade.provider}       the provider that answered, or the last whose tokens count
 //	{http.cascade.model}          the model that answered
-//	{http.cascade.tier}           its tier
+//	{http.cascade.tier}           the tier of the model
 //	{http.cascade.attempts}       the number of attempts
 //	{http.cascade.input_tokens}   cached tokens included
 //	{http.cascade.output_tokens}  reasoning included
@@ -233,7 +233,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	offer := body.OfferOf(r)
 	path := r.URL.Path
 	if offer != nil {
-		offer.Take() // even if there is nothing at its path
+		offer.Take() // even if nothing is served at its path
 		path = offer.Request.URL.Path
 	}
 	place, isModel := formats.At(path)

@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// The one line of the gateway leaves counting to the cascade: what a surface refuses is
-// refused there by the same words.
-func TestCountingRefuses(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+// TestCountRefusals checks that requests to count tokens are refused with the same messages as requests for answers.
+func TestCountRefusals(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
 	kept, err := app.Gateway()
 	if err != nil {

@@ -31,9 +31,9 @@ func (a *around) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A user's model whose base URL is the gateway, with a key of the gateway, is refused in
-// the format of the client, and SDKs do not repeat it.
-func TestGatewayAskedByItself(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+// TestGatewayLoop checks that a user's model whose base URL is the gateway itself is refused in the client's format, and
+// that SDKs do not repeat the request.
+func TestGatewayLoop(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
 	kept, err := app.Gateway()
 	if err != nil {

@@ -33,8 +33,8 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// What a client of the service has shown is not what the service shows.
-func TestApart(t *testing.T) {
+// TestInsideHidesClientValues checks that a service's requests do not have the values of the service's client.
+func TestInsideHidesClientValues(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{"a": "b"}))
 	inner := detached{ctx}

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// The bodies of one user, who may send many to slow servers, take no more than their part of
-// the memory.
-func TestBodiesOfOneUser(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+// TestMemoryShareOfUser checks that the bodies of one user, who may send many to slow servers, take no more than the
+// user's share of the memory.
+func TestMemoryShareOfUser(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
 	kept, err := app.Gateway()
 	if err != nil {

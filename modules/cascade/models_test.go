@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// A name that requests may carry is a model of its own to a client that looks it up
-// before it asks, in the list or not.
-func TestModelOfEachName(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+// TestModelLookup checks that clients can look up every model name that requests may have, whether or not it is in the
+// list.
+func TestModelLookup(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startSite(t, `route {
 		api_errors chat_completions
 		api_auth gateway_key

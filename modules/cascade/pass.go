@@ -26,18 +26,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// passing is a request to an endpoint whose bodies are passed on without translation. The catalog and the request's
-// memory share belong to it.
-type passing struct {
+// passthroughRequest is a request to an endpoint whose bodies are passed on without translation.
+type passthroughRequest struct {
 	*Handler
 	endpoint *passthrough.Endpoint
 	id       string
 	gw       *gateway.Gateway
 	catalog  *catalog.Catalog
-	ask      *cascade.Request
+	request  *cascade.Request
 	share    *memory.Share
 	input    *passthrough.Resource // the file that a new batch is made from, or the object that is deleted
-	waits    bool                  // for the results of a batch, in order to charge it
+	waits    bool                  // whether charge reads the results of a batch before it returns
 	self     string                // the address of this gateway for the client; empty if there is no client
 }
 
@@ -64,15 +63,15 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	}
 	share := h.app.MemoryBudget().Share(identity.UserID)
 	defer share.Free()
-	p := &passing{
-		Handler: h, endpoint: e, id: id, gw: gw, catalog: h.app.Catalog(), ask: newRequest(r, gw, identity),
+	p := &passthroughRequest{
+		Handler: h, endpoint: e, id: id, gw: gw, catalog: h.app.Catalog(), request: newRequest(r, gw, identity),
 		share: &share, self: self(r),
 	}
-	defer p.ask.Release()
-	if p.ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	defer p.request.Release()
+	if p.request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	if e.List { // it sends a request to a provider for each row, so it counts like any other request
+	if e.List { // a list sends a request to a provider for each row, so it is limited like other requests
 		admission, err := h.admit(r, gw, identity)
 		if err != nil {
 			return err
@@ -101,30 +100,30 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if err := p.check(r.Context()); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	result, err := engine.Answer(r.Context(), w, p.ask)
-	used = account(r, p.ask, gw, result, traced, started)
-	if p.ask.Forward.Broken {
+	result, err := engine.Answer(r.Context(), w, p.request)
+	used = account(r, p.request, gw, result, traced, started)
+	if p.request.Forward.Broken {
 		panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
 	}
 	return statusError(err)
 }
 
 // prepare reads the request and decides which provider gets it.
-func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
+func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) error {
 	e := p.endpoint
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
-	p.ask.Forward = f
+	p.request.Forward = f
 	label := []byte("{}")
 	file, spoken := "", int64(0)
 	switch e.Body {
 	case passthrough.NoBody:
 	case passthrough.JSONBody:
-		text, lease, err := body.Read(w, r, p.app.MemoryBudget(), p.ask.User)
+		text, lease, err := body.Read(w, r, p.app.MemoryBudget(), p.request.User)
 		if err != nil {
 			return err
 		}
 		lease.Keep()
-		p.ask.Lease = lease
+		p.request.Lease = lease
 		object, err := passthrough.ReadObject(text)
 		if err != nil {
 			return err
@@ -153,7 +152,7 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 		f.Model, f.ContentType = form.Model, form.ContentType()
 		f.Body, f.Once, f.Refused = form.For, form.Once, form.Refused
 	}
-	if err := p.ask.Label(r.Header, label); err != nil {
+	if err := p.request.Label(r.Header, label); err != nil {
 		return err
 	}
 	if e.NeedsModel() {
@@ -177,8 +176,8 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 // pin chooses the provider and the key for a request about objects. These are the provider and key of the object or of
 // the input file. For a new object without an input file, it is the provider named in a request header, or else the
 // first provider that stores such objects. file is the id of the input file, or empty.
-func (p *passing) pin(r *http.Request, file string) error {
-	e, f := p.endpoint, p.ask.Forward
+func (p *passthroughRequest) pin(r *http.Request, file string) error {
+	e, f := p.endpoint, p.request.Forward
 	kind, id := e.Object, p.id
 	if file != "" {
 		kind, id = passthrough.KindFile, file
@@ -186,7 +185,7 @@ func (p *passing) pin(r *http.Request, file string) error {
 	var object passthrough.Resource
 	if id != "" {
 		var err error
-		if object, err = p.gw.Resources.Find(r.Context(), p.ask.User, p.ask.TeamID, kind, id); err != nil {
+		if object, err = p.gw.Resources.Find(r.Context(), p.request.User, p.request.TeamID, kind, id); err != nil {
 			return err
 		}
 		if f.Pinned = p.candidate(object.Provider, object.ProviderKey); f.Pinned == nil {
@@ -215,8 +214,8 @@ func (p *passing) pin(r *http.Request, file string) error {
 
 // candidate returns a provider as a candidate that uses only the given key; an empty key allows all keys. It returns
 // nil if the provider or key does not serve the user.
-func (p *passing) candidate(provider, key string) *keychain.Candidate {
-	c := p.ask.Account.CandidateFor(p.catalog, p.ask.TeamID, provider, p.endpoint.Name)
+func (p *passthroughRequest) candidate(provider, key string) *keychain.Candidate {
+	c := p.request.Account.CandidateFor(p.catalog, p.request.TeamID, provider, p.endpoint.Name)
 	if c == nil || !c.Provider.Serves(p.endpoint.Name) {
 		return nil
 	}
@@ -232,7 +231,7 @@ func (p *passing) candidate(provider, key string) *keychain.Candidate {
 
 // providerFor returns the provider for a new object: the named provider or, if named is empty, the first with a key. It
 // returns nil if there is no such provider.
-func (p *passing) providerFor(named string) *keychain.Candidate {
+func (p *passthroughRequest) providerFor(named string) *keychain.Candidate {
 	if named != "" {
 		return p.candidate(named, "")
 	}
@@ -246,7 +245,7 @@ func (p *passing) providerFor(named string) *keychain.Candidate {
 
 // recordObjects stores which objects a provider's answer reports as created, deleted or completed. It charges a batch
 // that has ended, once.
-func (p *passing) recordObjects(
+func (p *passthroughRequest) recordObjects(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *passthrough.Resource, answer []byte,
 ) error {
 	e, objects := p.endpoint, p.gw.Resources
@@ -255,7 +254,8 @@ func (p *passing) recordObjects(
 	}
 	response := gjson.ParseBytes(answer)
 	created := passthrough.Resource{
-		ID: p.id, Kind: e.Object, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code,
+		ID: p.id, Kind: e.Object, UserID: p.request.User, TeamID: p.request.TeamID, KeyID: p.request.KeyID,
+		Provider:    c.Provider.Code,
 		ProviderKey: key.PublicID(),
 	}
 	if p.id == "" {
@@ -286,19 +286,19 @@ func (p *passing) recordObjects(
 
 // fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have the
 // object.
-func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
+func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
 	if row == nil {
 		return nil
 	}
 	fetching := *p
-	ask := *p.ask
-	fetching.endpoint, fetching.id, fetching.ask = row, o.ID, &ask
+	request := *p.request
+	fetching.endpoint, fetching.id, fetching.request = row, o.ID, &request
 	c := fetching.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return nil
 	}
-	ask.Forward = &cascade.Forward{
+	request.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(o.ID), Pinned: c, Held: true,
 		Edit: fetching.edit,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
@@ -306,7 +306,7 @@ func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 		},
 	}
 	w := &answerWriter{header: make(http.Header)}
-	if _, err := p.engine(p.gw).Answer(ctx, w, &ask); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
+	if _, err := p.engine(p.gw).Answer(ctx, w, &request); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
 		return nil
 	}
 	return w.body.Bytes()
@@ -317,13 +317,13 @@ func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 const pageSize = 20
 
 // list answers with a page of the user's and team's objects.
-func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
+func (p *passthroughRequest) list(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if query.Has("before_id") {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "lists are read from the newest on: use after_id").
 			With("before_id")
 	}
-	page, err := p.gw.Resources.List(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
+	page, err := p.gw.Resources.List(r.Context(), p.request.User, p.request.TeamID, p.endpoint.Object,
 		cmp.Or(query.Get("after"), query.Get("after_id")), pageSize+1)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func publish(r *http.Request, record *spending.Record) {
 	if !ok {
 		return
 	}
-	served := struct { // a copy of only what is needed, so that the record can be freed
+	served := struct { // a copy of the needed fields, so that the record can be freed
 		provider, model      string
 		tier                 catalog.Tier
 		attempts             int

@@ -38,23 +38,23 @@ func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity,
 }
 
 func newRequest(r *http.Request, gw *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{
+	request := &cascade.Request{
 		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: gw.Sealer, Items: gw.Items,
 		User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID,
 	}
-	ask.Session = session(r)
+	request.Session = session(r)
 	if identity.Restricted() {
-		ask.Forbids = identity.Forbids
+		request.Forbids = identity.Forbids
 	}
 	if identity.RestrictsTools() {
-		ask.AdmitTools = identity.AdmitTools
+		request.AdmitTools = identity.AdmitTools
 	}
-	return ask
+	return request
 }
 
-// read reads the request's body into ask, and loads the account of the sender.
+// read reads the request's body into request, and loads the account of the sender.
 func (h *Handler) read(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, gw *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, request *cascade.Request, place *formats.Place, gw *gateway.Gateway,
 	identity *keychain.Identity,
 ) error {
 	format := place.Format
@@ -63,25 +63,25 @@ func (h *Handler) read(
 		return err
 	}
 	if format == nil {
-		err = ask.ReadEmbeddings(text)
-	} else if text, lease, err = h.expand(r, ask, format, text, lease); err == nil {
-		ask.Header = headers(r, format)
-		err = ask.Read(format, text, place.Options(r.Header))
+		err = request.ReadEmbeddings(text)
+	} else if text, lease, err = h.expand(r, request, format, text, lease); err == nil {
+		request.Header = headers(r, format)
+		err = request.Read(format, text, place.Options(r.Header))
 	}
 	if err == nil {
-		err = ask.Label(r.Header, text)
+		err = request.Label(r.Header, text)
 	}
 	switch {
 	case err != nil:
 		lease.Give()
 		return statusError(err)
-	case ask.Chat == nil:
+	case request.Chat == nil:
 		lease.Keep()
-		ask.Lease = lease
+		request.Lease = lease
 	default:
-		ask.Chat.Lease = lease
+		request.Chat.Lease = lease
 	}
-	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
 	return nil
@@ -90,16 +90,16 @@ func (h *Handler) read(
 // expand replaces references to stored items with the items. The memory for the items is taken from the budget and held
 // as long as the body.
 func (h *Handler) expand(
-	r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
+	r *http.Request, request *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
 ) ([]byte, *wire.Lease, error) {
-	expanded, err := ask.Expand(r.Context(), format, text)
-	if k, ok := ask.Stored.(*keeper); ok && err == nil {
+	expanded, err := request.Expand(r.Context(), format, text)
+	if k, ok := request.Stored.(*keeper); ok && err == nil {
 		expanded, err = k.begin(r.Context(), expanded)
 	}
 	if err != nil || len(expanded) <= len(text) {
 		return expanded, lease, gateway.Unavailable(err)
 	}
-	share := h.app.MemoryBudget().Share(ask.User)
+	share := h.app.MemoryBudget().Share(request.User)
 	if err := share.Grow(r.Context(), int64(len(expanded))); err != nil {
 		return nil, lease, apierror.Unavailable("memory for the items that the request refers to", err)
 	}

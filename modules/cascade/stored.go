@@ -122,18 +122,18 @@ func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.tur
 
 // record returns a writer that stores the answer on its way to the client. The returned function must be called after
 // the answer.
-func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
+func (h *Handler) record(w http.ResponseWriter, request *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
 	if k == nil || k.turn == nil {
 		return w, func() {}
 	}
-	recorder := k.turn.Record(w, h.app.MemoryBudget().Share(ask.User))
+	recorder := k.turn.Record(w, h.app.MemoryBudget().Share(request.User))
 	return recorder, func() { _ = recorder.Finish() } // the request's context shows whether the client has left
 }
 
 // background starts work on an answer in the background, and sends the client the unfinished response. The request's
 // memory and reservations are released when the answer ends, or at once if the work cannot be started.
 func (h *Handler) background(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, gw *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, request *cascade.Request, k *keeper, gw *gateway.Gateway,
 	admission *keychain.Admission, started time.Time,
 ) error {
 	release := h.app.Acquire()
@@ -147,15 +147,15 @@ func (h *Handler) background(
 	done := func() {
 		h.done(behind, admission, used)
 		completion.End(ctx)
-		ask.Release()
+		request.Release()
 		release()
 	}
-	k.turn.Share = h.app.MemoryBudget().Share(ask.User)
+	k.turn.Share = h.app.MemoryBudget().Share(request.User)
 	object, err := k.service.Start(
-		ctx, k.turn, ask.Hub.Model, ask.Hub.Answer.Echo,
+		ctx, k.turn, request.Hub.Model, request.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
-			result, err := engine.Answer(ctx, w, ask)
-			used = account(behind, ask, gw, result, nil, started)
+			result, err := engine.Answer(ctx, w, request)
+			used = account(behind, request, gw, result, nil, started)
 			return err
 		}, done,
 	)

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// TestBackgroundIsCharged checks that an answer in the background is charged by a budget before it when
+// TestBackgroundCharge checks that an answer in the background is charged by a budget before it when
 // it is over, by what it has used, and not when the client has gone.
-func TestBackgroundIsCharged(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	may := make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		<-may

@@ -20,7 +20,7 @@ type Progress struct {
 	mu    sync.Mutex
 	total int64
 	done  int64
-	next  time.Time // when to show it again
+	next  time.Time // time of the next output
 	shown bool
 }
 

@@ -70,7 +70,7 @@ type places []place
 
 type place struct {
 	tokens []caddyfile.Token
-	short  []caddyfile.Token // tokens of the directive that stands for it, or nil
+	short  []caddyfile.Token // tokens of the short directive that expanded to this one, or nil
 	long   string            // name of the generated file
 }
 

@@ -65,8 +65,8 @@ func TestExplainParsing(t *testing.T) {
 	}
 }
 
-// TestExplainNothing checks that Explain returns "" for errors that it does not know.
-func TestExplainNothing(t *testing.T) {
+// TestExplainUnknownErrors checks that Explain returns "" for errors that it does not know.
+func TestExplainUnknownErrors(t *testing.T) {
 	t.Parallel()
 	text := []byte("http://localhost {\n\trespond hi\n}\n")
 	for _, message := range []string{

@@ -10,7 +10,7 @@ import (
 // ResolvePath returns the path of a file or folder that a Caddyfile names. A relative path is relative to the folder of
 // that Caddyfile, as for import, because such files are usually moved together.
 func ResolvePath(d *caddyfile.Dispenser, file string) string {
-	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "{") { // a placeholder stays as it is
+	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "{") { // a placeholder remains unchanged
 		return file
 	}
 	return filepath.Join(filepath.Dir(d.File()), file)

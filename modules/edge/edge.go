@@ -26,7 +26,7 @@ func AddressIn(ctx context.Context) string {
 func StrippedPath(r *http.Request) string {
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && original.URL != nil {
 		path, ok := strings.CutSuffix(original.URL.Path, r.URL.Path)
-		if ok && !strings.HasPrefix(path, "//") { // in a link that would be another host
+		if ok && !strings.HasPrefix(path, "//") { // in a link it would be read as a host name
 			return strings.TrimSuffix(path, "/")
 		}
 	}
@@ -39,5 +39,5 @@ func Request(r *http.Request) *http.Request {
 	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(reported) == 0 {
 		return r
 	}
-	return origin.Pass(r, reported[len(reported)-1]) // the last value is the proxy's own, as reverse_proxy takes it
+	return origin.Pass(r, reported[len(reported)-1]) // the nearest proxy has added the last value
 }

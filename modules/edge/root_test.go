@@ -32,8 +32,8 @@ func request() *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, make(map[string]any)))
 }
 
-// TestRoot checks that the root of a site leads to the service, unless another handler answers there.
-func TestRoot(t *testing.T) {
+// TestServeRoot checks that the root of a site leads to the service, unless another handler answers there.
+func TestServeRoot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		next   caddyhttp.Handler
@@ -53,8 +53,8 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestHome checks that the home page answers where nobody else has a page, and in the place of the way to a service.
-func TestHome(t *testing.T) {
+// TestServeHome checks that the home page answers where nobody else has a page, and in the place of the way to a service.
+func TestServeHome(t *testing.T) {
 	t.Parallel()
 	home := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "home") })
 	for name, c := range map[string]struct {

@@ -59,12 +59,12 @@ type App struct {
 	prices     *gateway.Prices // set before gateway is
 }
 
-// gateways are kept across reloads.
+// gateways keeps gateways across reloads.
 var gateways = caddy.NewUsagePool()
 
 var errNotStarted = errors.New("the app has not started yet")
 
-// gatewayKey identifies a gateway. Configurations with the same key share one.
+// gatewayKey identifies a gateway. Configurations with the same key share a gateway.
 type gatewayKey struct {
 	db    *store.DB
 	ring  *sealed.Ring

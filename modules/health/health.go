@@ -64,7 +64,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 // Validate checks the names.
 func (h *Handler) Validate() error {
 	for _, service := range h.Services {
-		if err := tollgate.Known(service); err != nil {
+		if err := tollgate.CheckService(service); err != nil {
 			return err
 		}
 	}

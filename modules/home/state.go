@@ -22,7 +22,7 @@ const sizeTime = 2 * time.Second
 // state returns the state of the process, for administrators.
 func state(ctx context.Context, app *tollgate.App) home.State {
 	s := home.State{Version: tollgate.Version()}
-	s.Started, s.Loaded = app.Began()
+	s.Started, s.Loaded = app.StartTimes()
 	if last, ok := app.LastBackup(); ok {
 		s.Backup = &home.Backup{At: last.At, Folder: last.Folder}
 	}

@@ -18,20 +18,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Alerts configures who is notified when a set percentage of an imposed budget has been spent, when a provider refuses
-// one of the operator's keys, and when too many requests fail or answers take too long.
+// Alerts configures the recipients and conditions of alerts. An alert is sent when a set percentage of an imposed
+// budget has been spent, when a provider refuses one of the operator's keys, and when too many requests fail or answers
+// take too long.
 type Alerts struct {
 	// Thresholds are the percentages of a budget at which an alert is sent. Default: 50, 80, 95, 100.
 	Thresholds []int `json:"thresholds,omitempty"`
 
-	// Mail has the addresses that get every alert. They need the option mail of the handler.
+	// Mail are the addresses that get every alert. They require the handler's option mail.
 	Mail []string `json:"mail,omitempty"`
 
-	// Webhooks get every alert, in the form that Standard Webhooks specifies.
+	// Webhooks are addresses to which every alert is posted, as Standard Webhooks specifies.
 	Webhooks []AlertWebhook `json:"webhooks,omitempty"`
 
-	// MembersOff sends alerts to the operator only. Default: mails also go to the administrators of a team about its
-	// budgets, and to users about their own budgets and those of their keys.
+	// MembersOff sends alerts to the operator only. Default: a team's administrators also get mails about the team's
+	// budgets, and users about their budgets and their keys' budgets.
 	MembersOff bool `json:"members_off,omitempty"`
 
 	Watch
@@ -95,7 +96,7 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 	}, "mail", "webhook")
 }
 
-// options checks the option and converts it for the gateway.
+// options checks the option and converts it to the type of the gateway.
 func (a *Alerts) options() (*alerts.Options, error) {
 	o := &alerts.Options{Thresholds: slices.Clone(a.Thresholds), Concerned: !a.MembersOff}
 	if len(o.Thresholds) == 0 {
@@ -134,7 +135,7 @@ func (a *Alerts) options() (*alerts.Options, error) {
 	return o, nil
 }
 
-// resolve replaces the placeholders and checks the address and the secret.
+// resolve replaces the placeholders and checks the URL and the secret.
 func (w *AlertWebhook) resolve() (alerts.Webhook, error) {
 	address, err := placeholder.Resolve(w.URL)
 	if err != nil {
@@ -174,7 +175,7 @@ func (h *Handler) provisionAlerts(logger *zap.Logger) error {
 	return nil
 }
 
-// transport returns the transport that sends mails, or nil if no mail is sent.
+// transport returns the transport for mails, or nil if no mail is sent.
 func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
 	if !h.Mail.Sends() {
 		if h.Mail == nil {

@@ -13,21 +13,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/timings"
 )
 
-// Watch sets the error rate and the latency at which alerts are sent: of all requests together, and of the attempts at
-// each model of a provider.
+// Watch sets the error rate and the latency at which alerts are sent. Both are measured for all requests together, and
+// for the attempts at each model of a provider.
 type Watch struct {
-	// Errors is the percentage of requests that fail because of the gateway or a provider. A negative number sends no
-	// alerts. Default: 20.
+	// Errors is the percentage of failed requests at which an alert is sent. Only failures of the gateway or a provider
+	// count. A negative number disables these alerts. Default: 20.
 	Errors int `json:"errors,omitempty"`
 
-	// Latency is compared with the 95th percentile of the time until an answer is complete. Default: no alerts.
+	// Latency is the time until an answer is complete at which an alert is sent. It is compared with the 95th percentile.
+	// Default: no alerts.
 	Latency caddy.Duration `json:"latency,omitempty"`
 
-	// Window is the length of time that is evaluated, from a minute to a day. What has exceeded its threshold counts
-	// as normal again after as long a time below it. Default: 10m.
+	// Window is the period that is evaluated, from a minute to a day. A rate or latency that has exceeded its threshold
+	// counts as normal again after it has been below for the same period. Default: 10m.
 	Window caddy.Duration `json:"window,omitempty"`
 
-	// Requests is the number of requests in the window below which no alert is sent. Default: 20.
+	// Requests is the minimum number of requests in the window for an alert. Default: 20.
 	Requests int64 `json:"requests,omitempty"`
 }
 
@@ -38,7 +39,7 @@ const (
 	defaultRequests = 20
 )
 
-// unmarshal reads an option from its Caddyfile form.
+// unmarshal parses an option of Watch. args are its arguments.
 func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) error {
 	if len(args) != 1 {
 		return d.ArgErr()
@@ -70,7 +71,7 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 	return nil
 }
 
-// options checks the options and converts them, with defaults, to those of the package alerts.
+// options checks the options, and converts them with their defaults to the type of the package alerts.
 func (w *Watch) options() (alerts.Watch, error) {
 	o := alerts.Watch{
 		Errors: max(cmp.Or(w.Errors, defaultErrors), 0), Latency: time.Duration(w.Latency),

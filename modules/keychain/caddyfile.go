@@ -47,8 +47,8 @@ var optionNames = []string{"console", "new_users", "teams", "operators", "audito
 //			claim <name> <value>...
 //		}
 //		auditors { … }                   # as operators
-//		mail log | smtp[s]://<host>[:<port>] { … }  # as that of board; default: nobody is mailed
-//		alerts {                         # default: nobody is told
+//		mail log | smtp[s]://<host>[:<port>] { … }  # as in board; default: no mails
+//		alerts {                         # default: no alerts
 //			thresholds <percent>...  # default: 50 80 95 100
 //			mail       <address>...
 //			webhook    <url> <secret>

@@ -45,21 +45,21 @@ func commands(root *cobra.Command) {
 		tokenCommand(o), applyCommand(o), exportCommand(o))
 }
 
-// options are the flags that all subcommands have in common.
+// options are the flags of all subcommands.
 type options struct {
 	cli.Flags
 	user string
 }
 
-// forUser adds the required flag that names the user.
+// forUser adds the required flag --user to cmd.
 func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVarP(&o.user, "user", "u", "", "The user, by id or mail address (required)")
 	cli.Required(cmd, "user")
 	return cmd
 }
 
-// run returns the function of a subcommand that needs an existing database. It calls work with the open keychain. If
-// there is no database, the command was probably run in the wrong folder; run then returns an error and creates none.
+// run returns the RunE function of a subcommand, which calls work with the open keychain. It returns an error if the
+// database does not exist: the command was probably started in the wrong folder, and must not create a database there.
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -72,7 +72,8 @@ func (o *options) run(
 	})
 }
 
-// withKeychain is like run, for a subcommand that may also create the database.
+// withKeychain returns a function that opens the keychain and calls work. Unlike run, it creates the database if it
+// does not exist.
 func (o *options) withKeychain(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cli.Session, *cobra.Command, []string) error {
@@ -95,8 +96,8 @@ func (o *options) withKeychain(
 	}
 }
 
-// runForUser is like run, for a subcommand that only reads. It returns an error if the user does not exist, where the output
-// would otherwise be empty.
+// runForUser works like run for a subcommand that only reads. It returns an error if the user does not exist; otherwise
+// the output would be empty.
 func (o *options) runForUser(work func(s *session) error) func(*cobra.Command, []string) error {
 	return o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		if _, err := s.User(s.Ctx, s.user); err != nil {
@@ -106,7 +107,7 @@ func (o *options) runForUser(work func(s *session) error) func(*cobra.Command, [
 	})
 }
 
-// session is the open keychain, with what a subcommand needs for its output.
+// session is one run of a subcommand with the open keychain. user is the value of the flag --user.
 type session struct {
 	*cli.Session
 	*keychain.Service
@@ -120,7 +121,7 @@ func (s *session) Alerts(ctx context.Context, limit int) ([]alerts.Sent, error) 
 	return alerts.List(ctx, s.DB(), 0, limit)
 }
 
-// explain adds to an error about a missing user how to create one.
+// explain extends an error about a missing user with the commands that add and list users.
 func (s *session) explain(err error) error {
 	if missingUser(err) {
 		return fmt.Errorf("there is no user %q; add one with: tollgate keychain users add <id>, list all with: tollgate keychain users list", s.user)
@@ -128,7 +129,7 @@ func (s *session) explain(err error) error {
 	return err
 }
 
-// missingUser reports whether an error of the service says that the user does not exist.
+// missingUser reports whether err is the keychain's error for a user that does not exist.
 func missingUser(err error) bool {
 	refusal, ok := apierror.From(err)
 	return ok && refusal.Status == http.StatusNotFound && strings.HasPrefix(refusal.Message, "there is no user ")

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// invite returns the command that makes an invitation and prints its link.
+// invite returns the command that creates an invitation and prints its link.
 func invite(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite <mail address> --at <base address> [--team <team>] [--role admin] [--expires <when>]",
@@ -71,7 +71,8 @@ func invitations(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "invitations", Short: "Lists the invitations, including accepted ones", Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			list, err := allPages(func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
+			list, err := allPages(
+				func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
 				func(i keychain.Invitation) string { return i.ID })
 			if err != nil {
 				return err
@@ -80,7 +81,8 @@ func invitations(o *options) *cobra.Command {
 				cli.Row(w, "ID", "MAIL ADDRESS", "TEAM", "ROLE", "EXPIRES", "ACCEPTED", "BY")
 				for i := range list {
 					invitation := &list[i]
-					cli.Row(w, invitation.ID, invitation.Email, invitation.TeamID, invitation.Role, formatTime(&invitation.ExpiresAt), formatTime(invitation.AcceptedAt), invitation.AcceptedBy)
+					cli.Row(w, invitation.ID, invitation.Email, invitation.TeamID, invitation.Role,
+						formatTime(&invitation.ExpiresAt), formatTime(invitation.AcceptedAt), invitation.AcceptedBy)
 				}
 			})
 		}),

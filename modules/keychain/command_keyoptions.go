@@ -32,7 +32,8 @@ type keyFlags struct {
 	own            bool
 }
 
-// budgetFlags are the flags of budgets. Each has either tokens or usd, which return the field of the budget.
+// budgetFlags are the flags of budgets. Each entry has either tokens or usd, which returns the address of the budget's
+// field.
 var budgetFlags = []struct {
 	name, window string
 	tokens       func(*keychain.Budgets) **int64
@@ -60,7 +61,7 @@ func newKeyFlags(set *pflag.FlagSet) *keyFlags {
 	return f
 }
 
-// newLimitFlags adds the flags of limits to a command.
+// newLimitFlags adds the flags of all limits to a command.
 func newLimitFlags(set *pflag.FlagSet) *keyFlags {
 	f := newKeyLimitFlags(set)
 	set.StringSliceVar(&f.allow, "allow", nil,
@@ -101,7 +102,8 @@ var keyLimitFlagNames = func() []string {
 	return names
 }()
 
-// change returns the change to a key that the given flags describe. Limits without a given flag stay as they are.
+// change returns the change to a key according to the flags that were given. Limits whose flag was not given remain
+// unchanged.
 func (f *keyFlags) change() (change keychain.KeyChange, err error) {
 	change.Impose = !f.own
 	if f.set.Changed("label") {
@@ -115,7 +117,8 @@ func (f *keyFlags) change() (change keychain.KeyChange, err error) {
 	return change, err
 }
 
-// edit returns a function that applies the given flags to limits. An expiry given as a duration counts from now.
+// edit returns a function that changes limits according to the flags that were given. If the flag --expires is a
+// duration, it counts from now.
 func (f *keyFlags) edit(now time.Time) (func(*keychain.Limits), error) {
 	limits, err := f.read(now)
 	return func(l *keychain.Limits) {
@@ -149,7 +152,8 @@ func (f *keyFlags) edit(now time.Time) (func(*keychain.Limits), error) {
 	}, err
 }
 
-// read returns limits that contain only the values of the given flags.
+// read returns limits with the values of the flags that were given. If the flag --expires is a duration, it counts from
+// now.
 func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 	if f.set.Changed("rate-limit") {
 		l.RateLimitPerMinute = &f.rateLimit
@@ -181,7 +185,8 @@ func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 	return l, errors.Join(failed...)
 }
 
-// setBudget parses the value of a flag into a limit if the flag was given. The value none removes the limit.
+// setBudget parses text, the value of the flag name, into a budget. It does nothing if the flag was not given. The
+// value none removes the budget.
 func setBudget[T any](set *pflag.FlagSet, name, text string, into **T, parse func(string) (T, error)) error {
 	if !set.Changed(name) {
 		return nil
@@ -206,7 +211,7 @@ func parseTokens(text string) (int64, error) {
 	return n, nil
 }
 
-// parseEnd parses a day in UTC, a time, or a duration from now.
+// parseEnd parses a day in UTC, a time, or a duration that counts from now.
 func parseEnd(text string, now time.Time) (time.Time, error) {
 	if moment, err := parseMoment(text); err == nil {
 		return moment, nil
@@ -251,7 +256,7 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 	}
 }
 
-// scopeText says what limits are on, and who has set them if that is not the operator.
+// scopeText describes the holder that imposed limits apply to, and who set them if that was not the operator.
 func scopeText(i *keychain.Imposed) string {
 	if i.By == keychain.ByTeam {
 		return "by the team on itself"
@@ -259,7 +264,7 @@ func scopeText(i *keychain.Imposed) string {
 	return "on the " + i.On
 }
 
-// imposedText describes the limits that are imposed on a key. It returns an empty string if there are none.
+// imposedText describes the limits that are imposed on a key. It returns "" if there are no such limits.
 func imposedText(k *keychain.GatewayKey) string {
 	parts := make([]string, 0, len(k.Imposed))
 	for i := range k.Imposed {
@@ -273,7 +278,7 @@ func imposedText(k *keychain.GatewayKey) string {
 	return strings.Join(parts, "; ")
 }
 
-// limitsText describes limits. It returns an empty string if there are none.
+// limitsText describes limits. It returns "" if there are no limits.
 func limitsText(l *keychain.Limits) string {
 	var parts []string
 	if l.RateLimitPerMinute != nil {
@@ -300,7 +305,7 @@ func limitsText(l *keychain.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// budgetText describes budgets. It returns an empty string if there are none.
+// budgetText describes budgets. It returns "" if there are no budgets.
 func budgetText(b *keychain.Budgets) string {
 	var parts []string
 	for _, flag := range budgetFlags {

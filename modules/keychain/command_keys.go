@@ -74,7 +74,8 @@ func userCommands(o *options) *cobra.Command {
 		add, invite(o), invitations(o), withdraw(o), list, limitUser(o), suspend, resume, remove)
 }
 
-// userCommand returns a subcommand that changes the user named by id or mail address, and prints what was done.
+// userCommand returns a subcommand that calls change for the user with the id or mail address in its argument. done
+// completes the printed sentence "The user <id> …".
 func (o *options) userCommand(use, short, done string, change func(s *session) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
@@ -185,8 +186,8 @@ together, run: tollgate keychain users limit
 	return cmd
 }
 
-// firstKey creates the user. The first key that comes with a new user becomes the requested key, because any other key
-// would never be shown to anybody.
+// firstKey creates the user, and gives the options to the gateway key that is created with every user. An additional
+// key would be useless, because that first key would never be shown to anybody.
 func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
 	change, err := flags.change()
 	if err != nil {

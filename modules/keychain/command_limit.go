@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// limitHolder is the holder on whom a command imposes limits.
+// limitHolder is the key, user, team or organisation on which a command imposes limits.
 type limitHolder struct {
 	kind, id string
 	name     string // for messages
 }
 
-// limitCommand completes a command that shows and changes the limits that the operator imposes on a holder. find
+// limitCommand completes cmd, a command that shows and changes the limits that the operator imposes on a holder. find
 // returns the holder that the arguments name.
 func limitCommand(
 	o *options, cmd *cobra.Command, find func(s *session, args []string) (limitHolder, error),
@@ -79,7 +79,8 @@ func limitCommand(
 	return cmd
 }
 
-// raise imposes the limits of the flags until a time. The value none ends that early.
+// raise imposes the limits of the flags on a holder until a time, instead of the usual limits. If until is "none", the
+// usual limits apply again.
 func (s *session) raise(holder limitHolder, flags *keyFlags, until string) error {
 	if until == none {
 		return s.SetRaise(s.Ctx, holder.kind, holder.id, nil, nil)
@@ -95,7 +96,7 @@ func (s *session) raise(holder limitHolder, flags *keyFlags, until string) error
 	return s.SetRaise(s.Ctx, holder.kind, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
 }
 
-// limitFlagsUsage stands for the flags of newLimitFlags in a usage line.
+// limitFlagsUsage represents the flags of newLimitFlags in a usage line.
 const limitFlagsUsage = "[--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] [--usd-per-month <amount>] … [--until <when>] | --lift"
 
 func limitUser(o *options) *cobra.Command {

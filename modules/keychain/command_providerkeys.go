@@ -35,10 +35,11 @@ func providerKeyCommands(o *options) *cobra.Command {
 	}, addProviderKey(o), listProviderKeys(o), limitProviderKey(o), testProviderKey(o), remove)
 }
 
-// ownerUsage stands for the flags of forOwner in a usage line.
+// ownerUsage represents the flags of forOwner in a usage line.
 const ownerUsage = "--user <id> | --team <team> | --organisation"
 
-// forOwner completes a command that works on the provider keys or aliases of a user, a team or the organisation.
+// forOwner completes a command that works on the provider keys or aliases of an owner: a user, a team or the
+// organisation.
 func (o *options) forOwner(
 	cmd *cobra.Command, work func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error,
 ) {
@@ -173,7 +174,7 @@ is never an argument, because other users of the machine can read those.
 	return cmd
 }
 
-// providers returns the codes of the providers on offer.
+// providers returns the codes of the providers in the catalog.
 func (s *session) providers() []string {
 	all := s.catalog.Providers()
 	codes := make([]string, 0, len(all))
@@ -204,7 +205,7 @@ func fromEnvironment(variable string) (string, error) {
 	return secret, nil
 }
 
-// printRemoved prints the result of a command that has removed something.
+// printRemoved prints the result of a command that has removed an object. id is the object's id.
 func (s *session) printRemoved(id string) error {
 	return s.Table(map[string]any{"id": id, "removed": true}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "Removed %s.\n", cli.Cell(id))
@@ -219,7 +220,7 @@ func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	}
 }
 
-// limitsOf converts the limits of a provider key to those of a gateway key, of which they are a subset.
+// limitsOf converts the limits of a provider key to the type of a gateway key's limits, which has more fields.
 func limitsOf(k *keychain.OwnedKey) keychain.Limits {
 	return keychain.Limits{
 		RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets,

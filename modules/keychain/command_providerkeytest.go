@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// keyTest is the outcome of a test of a provider key, in the form of the management API.
+// keyTest is the outcome of testing a provider key, in the JSON form of the management API.
 type keyTest struct {
 	OK        bool        `json:"ok"`
 	Provider  string      `json:"provider"`

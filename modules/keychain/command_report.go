@@ -76,8 +76,8 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD",
 		"UNPRICED", "SECONDS", "FIRST TOKEN")
 	line := func(group, name string, s *spending.UsageSums) {
-		cli.Row(w, group, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens,
-			s.CostUSD, s.UnpricedRequests, seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
+		cli.Row(w, group, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens,
+			s.OutputTokens, s.CostUSD, s.UnpricedRequests, seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
 	line("all", formatTime(&r.From)+" to "+formatTime(&r.To), &r.Totals)
 	for _, group := range []struct {
@@ -103,7 +103,7 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 	}
 }
 
-// seconds formats an average. It returns an empty string if there is none.
+// seconds formats an average in milliseconds as seconds. It returns "" if there is no average.
 func seconds(milliseconds *float64) string {
 	if milliseconds == nil {
 		return ""

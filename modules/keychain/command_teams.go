@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// pageRows is how many rows of a list are read at a time.
+// pageRows is the number of rows that are read at a time.
 const pageRows = 500
 
 func teamCommands(o *options) *cobra.Command {
@@ -59,7 +59,7 @@ func teamCommands(o *options) *cobra.Command {
 			teamKeys(o)...)...)
 }
 
-// teamCommand returns a subcommand that changes the team named by the first argument, and prints what was done.
+// teamCommand returns a subcommand that changes the team named by the first argument, and prints the result.
 func (o *options) teamCommand(
 	use, short string, args int, change func(s *session, team keychain.Team, args []string) (done string, err error),
 ) *cobra.Command {
@@ -87,7 +87,8 @@ func members(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := allPages(func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
+			list, err := allPages(
+				func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
 				func(m keychain.Member) string { return m.UserID })
 			if err != nil {
 				return err
@@ -240,8 +241,8 @@ func showTeams(w io.Writer, teams ...keychain.Team) {
 	}
 }
 
-// allPages reads all pages of a list, of pageRows each. It passes the key of the last row of each page to page to get the
-// next one.
+// allPages reads a list page by page, with pageRows rows each. page reads the page after a key, and key returns the key
+// of a row.
 func allPages[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)

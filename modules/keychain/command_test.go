@@ -367,8 +367,8 @@ func TestWrongFolder(t *testing.T) {
 	}
 }
 
-// TestKeyLost: no key file is made beside a database that another one is for.
-func TestKeyLost(t *testing.T) {
+// TestMissingKeyFile checks that no key file is created beside a database whose secrets another key has encrypted.
+func TestMissingKeyFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const file = "data/tollgate.key"
 	run := func(line string) error {
@@ -507,8 +507,8 @@ func usageLog(s *keychain.Service) *spending.Log {
 	return spending.NewLog(spending.NewLedger(s.DB(), zap.NewNop(), time.Now), s.KeyUses(), zap.NewNop()).Start()
 }
 
-// TestBesideServer manages keys while another service has the database open.
-func TestBesideServer(t *testing.T) {
+// TestCommandBesideServer manages keys while another service has the database open.
+func TestCommandBesideServer(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN()
 	sqlite, file := sqliteLine(t)
 	for name, test := range map[string]struct {

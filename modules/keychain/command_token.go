@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// tokenCommand returns the command that prints a token which api_auth user_jwt accepts. It needs the keyring of the
-// configuration but no database.
+// tokenCommand returns the command that prints a token for api_auth user_jwt. It needs the keyring of the
+// configuration, but no database.
 func tokenCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token <user> [--ttl <duration>]",
@@ -42,7 +42,7 @@ keyring, so keep its lifetime short.
 			return err
 		}
 		return s.Answer(map[string]any{"user_id": args[0], "token": token, "expires_at": expires}, func(w io.Writer) {
-			// The token is alone on standard output, so that $(tollgate keychain token alice) works.
+			// Only the token goes to standard output, so that $(tollgate keychain token alice) works.
 			_, _ = fmt.Fprintln(w, token)
 			if localOff(gjson.ParseBytes(s.App.ConfigJSON())) {
 				s.Note("This configuration has `local off`: none of its sites accepts the token.")
@@ -54,7 +54,7 @@ keyring, so keep its lifetime short.
 	return cmd
 }
 
-// localOff reports whether a configuration verifies users' tokens but accepts local ones nowhere.
+// localOff reports whether a configuration verifies users' tokens but accepts local tokens nowhere.
 func localOff(config gjson.Result) bool {
 	checked, accepted := false, false
 	var look func(v gjson.Result)

@@ -94,8 +94,8 @@ func TestTokenWithoutConfiguration(t *testing.T) {
 	}
 }
 
-// TestTokenNobodyTakes: where the configuration has `local off` everywhere, that is told.
-func TestTokenNobodyTakes(t *testing.T) {
+// TestTokenWithLocalTokensOff checks the note about a configuration with `local off` everywhere.
+func TestTokenWithLocalTokensOff(t *testing.T) {
 	const off, on = `{"provider":{"provider":"user_jwt","disable_local":true}}`, `{"provider":{"provider":"user_jwt"}}`
 	for handlers, want := range map[string]string{
 		off:            "This configuration has `local off`: none of its sites accepts the token.\n",

@@ -45,9 +45,10 @@ type request struct {
 func newRequest(r *spending.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
-		Tier: textOrNull(r.Tier.String()), Provider: textOrNull(r.Provider), Model: textOrNull(r.Model), ProviderKey: textOrNull(r.ProviderKey),
-		Stream: r.Stream,
-		Status: r.Status, Code: textOrNull(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
+		Tier: textOrNull(r.Tier.String()), Provider: textOrNull(r.Provider), Model: textOrNull(r.Model),
+		ProviderKey: textOrNull(r.ProviderKey),
+		Stream:      r.Stream,
+		Status:      r.Status, Code: textOrNull(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
 		ReasoningTokens: r.ReasoningTokens, UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
 		ServedAs: cli.List(r.ServedAs), ServerTools: r.ServerTools,
@@ -65,7 +66,7 @@ func newRequest(r *spending.Record) request {
 	return out
 }
 
-// textOrNull returns nil for an empty text.
+// textOrNull returns nil for an empty text, otherwise its address.
 func textOrNull(text string) *string {
 	if text == "" {
 		return nil

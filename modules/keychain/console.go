@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Console has the options of the console, the pages at /console/.
+// Console has the options of the console, which serves the pages at /console/.
 type Console struct {
 	// Off disables the console.
 	Off bool `json:"off,omitempty"`
@@ -18,8 +18,8 @@ type Console struct {
 	management.ConsoleOptions
 }
 
-// create creates the console with the options. It returns nil if the console is off. A nil receiver stands for the
-// defaults.
+// create creates the console. It returns nil if the console is disabled. A nil receiver stands for the defaults. bar
+// describes the bar at the top of the pages.
 func (c *Console) create(bar func(*http.Request) look.Bar) (*management.Console, error) {
 	if c == nil {
 		return management.NewConsole(management.ConsoleOptions{Bar: bar})

@@ -31,42 +31,42 @@ func init() {
 //
 //	GET /health        200, or 503 while a part is down: {"status","parts"}
 //	GET /providers     the providers on offer
-//	GET /models        every model of theirs with its tiers, limits and prices
+//	GET /models        all models of these providers, with tiers, limits and prices
 //	GET /openapi.json  all routes, as OpenAPI 3.1
-//	GET /docs, /redoc  pages that show it
+//	GET /docs, /redoc  pages that show the routes
 //	GET /console/      pages in which users do by hand what this API does
 //
 // The routes under /users, /keychain-keys and /operator need `api_auth user_jwt` or `api_auth oauth` before this
-// handler. The user of the token manages their keys, models and preferences, and sees health and usage; operators
-// manage users, teams and limits. /openapi.json lists all routes. Every other path goes to the next handler.
+// handler. Users manage their keys, models and preferences, and see health and usage; operators manage users, teams and
+// limits. /openapi.json lists all routes. Every other path goes to the next handler.
 type Handler struct {
 	// Console has the options of the console. Default: a console that signs in with tokens only.
 	Console *Console `json:"console,omitempty"`
 
-	// NewUsers says what happens to users who sign in for the first time. Default: they are let in, without limits.
+	// NewUsers determines the treatment of users who sign in for the first time. Default: they are admitted, without
+	// limits.
 	NewUsers *NewUsers `json:"new_users,omitempty"`
 
-	// Teams adds users to teams when they sign in. A user whom a rule matches is let in, whatever NewUsers says.
-	// Default: no rules.
+	// Teams are rules that add users to teams when they sign in. A user whom a rule matches is admitted regardless of
+	// NewUsers. Default: no rules.
 	Teams []TeamRule `json:"teams,omitempty"`
 
-	// Operators may see and change all users, teams and limits, by the routes below /operator. Default: nobody, so that
-	// this is possible only by the command line.
+	// Operators may see and change all users, teams and limits with the routes below /operator. Default: nobody; then only
+	// the command line can do this.
 	Operators *People `json:"operators,omitempty"`
 
-	// Auditors may see what operators see, but change nothing. Default: nobody.
+	// Auditors may see everything that operators see, but change nothing. Default: nobody.
 	Auditors *People `json:"auditors,omitempty"`
 
 	// Mail is the server that sends invitations and the mails of alerts. Default: no mail is sent.
 	Mail *mailserver.Server `json:"mail,omitempty"`
 
-	// Alerts configures who is notified when a set percentage of an imposed budget has been spent, and when a provider
-	// refuses one of the operator's keys. All handlers share the gateway, so only one of a configuration can have this
-	// option. Default: nobody is notified.
+	// Alerts configures the recipients and conditions of alerts. All handlers share the gateway, so only one handler of a
+	// configuration can have this option. Default: no alerts.
 	Alerts *Alerts `json:"alerts,omitempty"`
 
-	// RequestLog is how long single requests stay in the usage log: at least an hour, or a negative value for ever. All
-	// handlers of a configuration share one log. Default: 90d.
+	// RequestLog is how long single requests stay in the usage log: at least an hour; a negative value keeps them for
+	// ever. All handlers of a configuration share one log. Default: 90d.
 	RequestLog caddy.Duration `json:"request_log,omitempty"`
 
 	app     *gatewayapp.App
@@ -175,7 +175,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found
 	return withStatus(found.Serve(w, nil))
 }
 
-// withStatus wraps an error so that Caddy has the status of a refusal.
+// withStatus wraps an error so that Caddy has its HTTP status.
 func withStatus(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -14,19 +14,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// NewUsers says what happens to users who sign in for the first time. The limits are imposed on each new user, for all
-// keys together, and are stored with the user: a change of the option applies to later users only. Users created by a
-// command do not count as new.
+// NewUsers determines the treatment of users who sign in for the first time. Its limits are imposed on each new user,
+// for all keys together. They are stored with the user, so a change of the option affects only users who come later.
+// Users created by a command do not count as new.
 type NewUsers struct {
-	// Refuse lets in only known users: the operator creates or invites each user, or has a rule that adds them to a
-	// team. Default: new users are let in.
+	// Refuse refuses new users. The operator must then create or invite each user, or have a rule that adds them to a
+	// team. Default: new users are admitted.
 	Refuse bool `json:"refuse,omitempty"`
 
-	// Approve makes new users wait until an operator lets them in. Default: they are let in at once.
+	// Approve makes new users wait until an operator approves them. Default: they are admitted at once.
 	Approve bool `json:"approve,omitempty"`
 
-	// Team is the name of the team to which new users are added unless a rule names another. It is created if it does
-	// not exist. Default: they are in no team.
+	// Team is the name of the team to which new users are added, unless a rule names a different team. The team is created
+	// if it does not exist. Default: no team.
 	Team string `json:"team,omitempty"`
 
 	// RateLimitPerMinute limits the requests per minute. Default: unlimited.
@@ -70,7 +70,7 @@ type NewUsers struct {
 	USDTotal *spending.MicroUSD `json:"usd_total,omitempty"`
 }
 
-// policy checks the option and converts it for the keychain. A nil receiver stands for the defaults.
+// policy checks the options and converts them to the type of the keychain. A nil receiver stands for the defaults.
 func (n *NewUsers) policy() (keychain.NewUsers, error) {
 	if n == nil {
 		return keychain.NewUsers{}, nil
@@ -138,7 +138,7 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 // parseWhole parses a whole number.
 func parseWhole(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// amount parses the single argument of an option.
+// amount parses the single argument of an option with the function parse.
 func amount[T any](d *caddyfile.Dispenser, parse func(string) (T, error)) (*T, error) {
 	option := d.Val()
 	var text string

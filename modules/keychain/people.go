@@ -7,17 +7,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// People selects users who get certain permissions.
+// People selects the users who get certain permissions.
 type People struct {
-	// Users are ids, or mail addresses that the identity provider has confirmed.
+	// Users are user ids, or mail addresses that the identity provider has confirmed.
 	Users []string `json:"users,omitempty"`
 
-	// Claims are accepted values, by the name of a claim of the token. The claim must be one of the values or a list
-	// that contains one, such as groups: llm-admins.
+	// Claims are accepted values by the name of a claim. The token's claim must be one of the values, or a list that
+	// contains one, such as groups: llm-admins.
 	Claims map[string][]string `json:"claims,omitempty"`
 }
 
-// who converts the option for the management API. A nil receiver selects nobody.
+// who converts the option to the type of the management API. A nil receiver selects nobody.
 func (p *People) who() management.Who {
 	if p == nil {
 		return management.Who{}

@@ -37,7 +37,7 @@ func init() {
 
 func readSize(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
-	words, err := tollgate.Word(d)
+	words, err := tollgate.ReadWord(d)
 	if err != nil {
 		return nil, err
 	}

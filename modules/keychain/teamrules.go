@@ -10,17 +10,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// TeamRule adds users to a team when they sign in, and removes them again at a later sign-in at which the rule no
-// longer matches. It has either a claim or a domain.
+// TeamRule adds users to a team when they sign in. It removes them again at a later sign-in at which the rule no longer
+// matches. A rule has either a claim or a domain.
 type TeamRule struct {
-	// Claim is the name of a claim of the token, which must be a text or a list of texts.
+	// Claim is the name of a claim, whose value in the token must be a text or a list of texts.
 	Claim string `json:"claim,omitempty"`
 
-	// Value is the value that the claim must have or contain. Default: users are added to the existing teams whose
-	// names are among the claim's values.
+	// Value is the value that the claim must have or contain. Default: no value. The claim's values are then names of
+	// teams, and users are added to those teams that exist.
 	Value string `json:"value,omitempty"`
 
-	// Domain is the domain of the mail address that the identity provider has confirmed.
+	// Domain is the domain of a mail address that the identity provider has confirmed.
 	Domain string `json:"domain,omitempty"`
 
 	// Team is the name of the team, which is created if it does not exist. A rule with a claim but no value has no
@@ -28,7 +28,7 @@ type TeamRule struct {
 	Team string `json:"team,omitempty"`
 }
 
-// rule checks the option and converts it for the management API.
+// rule checks the rule and converts it to the type of the management API.
 func (r *TeamRule) rule() (management.TeamRule, error) {
 	switch {
 	case (r.Claim == "") == (r.Domain == ""):

@@ -1,4 +1,5 @@
-// Package keyring has the commands that relate the keyring to the databases.
+// Package keyring has the commands that manage the keyring: they adopt it for a database, encrypt secrets again, and
+// wrap keys.
 package keyring
 
 import (

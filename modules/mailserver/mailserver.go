@@ -1,4 +1,4 @@
-// Package mailserver provides the option mail of services that send mails.
+// Package mailserver provides the option mail for services that send mails.
 package mailserver
 
 import (
@@ -20,15 +20,15 @@ type Server struct {
 	// only logged.
 	URL string `json:"url,omitempty"`
 
-	// From is the sender, such as: Board <board@example.com>.
+	// From is the sender, for example Board <board@example.com>.
 	From string `json:"from,omitempty"`
 
-	// User and Password are the credentials, if the server asks for them.
+	// User and Password are the credentials for a server that requires them.
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
 }
 
-// logOnly is the argument for mails that are only logged.
+// logOnly is the argument of the option for mails that are only logged.
 const logOnly = "log"
 
 // Unmarshal parses the option mail. Syntax:
@@ -57,10 +57,11 @@ func Unmarshal(d *caddyfile.Dispenser) (*Server, error) {
 	})
 }
 
-// Sends reports whether mails are sent rather than only logged. For a nil receiver it returns false.
+// Sends reports whether mails are sent rather than only logged. A nil server sends none.
 func (s *Server) Sends() bool { return s != nil && s.URL != "" }
 
-// Validate checks what does not depend on placeholders. A nil receiver means that the option is not given.
+// Validate checks the parts that do not depend on placeholders. A nil receiver, which stands for a missing option, is
+// valid.
 func (s *Server) Validate() error {
 	switch {
 	case !s.Sends():
@@ -75,8 +76,8 @@ func (s *Server) Validate() error {
 	return nil
 }
 
-// SMTP returns the options of the server, with the placeholders replaced. sender is the name of the sender if From has
-// none.
+// SMTP returns the options of the SMTP client, with the placeholders replaced. sender is the sender's name if From
+// contains no name.
 func (s *Server) SMTP(sender string) (mail.SMTPOptions, error) {
 	o := mail.SMTPOptions{URL: s.URL, From: s.From, User: s.User, Password: s.Password}
 	for option, text := range map[string]*string{

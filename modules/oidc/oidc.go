@@ -1,4 +1,4 @@
-// Package oidc is the option oidc of services whose users sign in at an OpenID provider.
+// Package oidc provides the option oidc for services whose users sign in at an OpenID provider.
 package oidc
 
 import (
@@ -17,17 +17,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// Provider is an OpenID provider at which users sign in, and the client that the service is there. {env.*} and {file.*}
-// are resolved in issuer, client_id and client_secret.
+// Provider is an OpenID provider at which users sign in, with the credentials of the service as its client. {env.*} and
+// {file.*} are resolved in issuer, client_id and client_secret.
 type Provider struct {
-	// The issuer, exactly as in its tokens.
+	// Issuer is the issuer, exactly as in its tokens.
 	Issuer string `json:"issuer,omitempty"`
 
-	// The client of the service. The secret is for a confidential client. Default: a public client.
+	// ClientID and ClientSecret are the credentials of the service at the provider. Without a secret it is a public
+	// client.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 
-	// Scopes to ask for. Default: openid, profile, email.
+	// Scopes are the requested scopes. Default: openid, profile, email.
 	Scopes []string `json:"scopes,omitempty"`
 
 	// Label is the name of the provider on the sign-in page. Default: single sign-on.
@@ -36,8 +37,8 @@ type Provider struct {
 	// GroupsClaim is the claim with the groups of a user. Default: groups.
 	GroupsClaim string `json:"groups_claim,omitempty"`
 
-	// Groups maps a group of the provider to groups of the service. Of all groups of the service that are named here, a
-	// user is in those that the groups of the provider map to, and in no others.
+	// Groups maps a group of the provider to groups of the service. At each sign-in, a user joins the service's groups
+	// that the user's provider groups map to, and leaves all other service groups that are named here.
 	Groups map[string][]string `json:"groups,omitempty"`
 }
 
@@ -47,7 +48,7 @@ type Provider struct {
 //		scopes       <scope>...
 //		label        <text>
 //		groups_claim <claim>
-//		group        <theirs> <ours>...
+//		group        <provider group> <group>...
 //	}
 func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 	p := new(Provider)
@@ -84,11 +85,11 @@ func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 	}, "group")
 }
 
-// DisplayName returns the name of the provider.
+// DisplayName returns the name of the provider for users.
 func (p *Provider) DisplayName() string { return cmp.Or(p.Label, "single sign-on") }
 
-// Make returns the provider, which sends no requests yet. key returns a secret of the service that is the same on all
-// nodes. same is equal for two providers with the same settings.
+// Make returns the provider. It sends no requests yet. key returns a secret of the service that is the same on all
+// nodes. digest is equal for providers with the same settings.
 func (p *Provider) Make(
 	app *tollgate.App, key func() []byte,
 ) (provider *oidclogin.Provider, digest [sha256.Size]byte, err error) {

@@ -22,9 +22,9 @@ func init() {
 	caddy.RegisterModule(new(Core))
 }
 
-// Core sends the lines of a log to an OpenTelemetry collector, by OTLP over gRPC, in addition to the log's output; with
-// `output discard` it sends them there only. A line with a trace_id belongs to that trace. Lines that the collector
-// does not accept in time are lost.
+// Core sends the lines of a log to an OpenTelemetry collector, by OTLP over gRPC, in addition to the log's output. With
+// `output discard`, lines go only to the collector. A line with a trace_id belongs to that trace. Lines that the
+// collector does not accept in time are lost.
 //
 // In the Caddyfile, in the option log or the directive log:
 //
@@ -37,13 +37,13 @@ type Core struct {
 	// Endpoint is the address of the collector: a host with a port, or an http or https URL. Required.
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Insecure sends without TLS. Default: false.
+	// Insecure disables TLS. Default: false.
 	Insecure bool `json:"insecure,omitempty"`
 
 	// Level is the lowest level that is sent: DEBUG, INFO, WARN or ERROR. Default: INFO.
 	Level string `json:"level,omitempty"`
 
-	// Service is the service.name of what is sent. Default: tollgate.
+	// Service is the attribute service.name of the lines. Default: tollgate.
 	Service string `json:"service,omitempty"`
 
 	zapcore.Core `json:"-"`
@@ -51,7 +51,7 @@ type Core struct {
 	key key
 }
 
-// key identifies a sender: logs with equal keys share one, which thereby survives reloads.
+// key identifies a sender. Logs with equal keys share a sender, which therefore survives reloads.
 type key struct {
 	collector otlp.Collector
 	service   string
@@ -60,7 +60,7 @@ type key struct {
 
 var senders = caddy.NewUsagePool()
 
-// LogUnsent makes the process log what collectors do not accept. Every sender calls it.
+// LogUnsent makes the process log errors of sending data to collectors. Every module that sends such data calls it.
 var LogUnsent = sync.OnceFunc(func() {
 	otlp.OnError(func(err error) {
 		caddy.Log().Named("otlp").Warn("telemetry is not sent", zap.Error(err))
@@ -81,7 +81,7 @@ func (*Core) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision makes the sender. It does not connect before the first line.
+// Provision creates the sender, which does not connect before the first line.
 func (c *Core) Provision(caddy.Context) error {
 	endpoint, err := placeholder.Resolve(c.Endpoint)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Core) Provision(caddy.Context) error {
 	return nil
 }
 
-// Cleanup releases the sender. The last release sends what is buffered.
+// Cleanup releases the sender. The last release sends the buffered lines.
 func (c *Core) Cleanup() error {
 	if c.Core == nil {
 		return nil

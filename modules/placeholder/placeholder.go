@@ -9,8 +9,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Resolve replaces the placeholders in text by their values. If one has no value, the error names the missing variable
-// or file.
+// Resolve replaces the placeholders in text with their values. If a placeholder has no value, the error names the
+// missing variable or file.
 func Resolve(text string) (string, error) {
 	resolved, err := caddy.NewReplacer().ReplaceOrErr(text, true, true)
 	if err == nil {

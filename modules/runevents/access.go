@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// Access defines who has a right: each client that matches at least one of its rules.
+// Access determines the clients that have a right: those that match at least one of its rules.
 type Access struct {
 	// Any allows everybody.
 	Any bool `json:"any,omitempty"`
 
 	// Loopback allows clients on this machine. It does not allow a proxy on this machine, which is recognized by its
-	// headers, or a web page of another site: the request must be for localhost or an IP address. A proxy that adds
-	// no header cannot be distinguished from a client.
+	// headers. The request must be for localhost or an IP address, so that web pages of other sites are not allowed
+	// either. A proxy that adds no header cannot be distinguished from a client.
 	Loopback bool `json:"loopback,omitempty"`
 
-	// AnyUser allows every user whom an api_auth before this handler has authenticated.
+	// AnyUser allows every user whom an earlier api_auth has authenticated.
 	AnyUser bool `json:"any_user,omitempty"`
 
 	// Users are the IDs of users that are allowed.
@@ -35,19 +35,20 @@ type Access struct {
 	Certnames []string `json:"certnames,omitempty"`
 }
 
-// The defaults. Submitting reports and deactivating nodes cannot be undone, so the client must be known.
+// The default rules. Submitted reports and deactivated nodes cannot be undone, so the default for submit requires a
+// known client.
 var (
 	readDefault   = Access{Loopback: true}
 	submitDefault = Access{Certificate: true, AnyUser: true}
 )
 
-// names reports whether only certain users or certificates have the right.
+// names reports whether the right is restricted to certain users or certificates.
 func (a *Access) names() bool {
 	return !a.Any && (len(a.Users) > 0 || len(a.Certnames) > 0)
 }
 
-// allows reports whether a request has the right: by its address, its client certificate, or the user that Caddy
-// has authenticated.
+// allows reports whether the sender of a request has the right, according to the client's address, its certificate, or
+// the user that an earlier handler has authenticated.
 func (a *Access) allows(r *http.Request) bool {
 	if a.Any || a.Loopback && local(r) {
 		return true
@@ -67,7 +68,7 @@ func (a *Access) allows(r *http.Request) bool {
 	return id != "" && (a.AnyUser || slices.Contains(a.Users, id))
 }
 
-// local reports whether a program on this machine has sent the request directly.
+// local reports whether a program on this machine has sent the request, without a proxy.
 func local(r *http.Request) bool {
 	return loopback.Direct(r, cmp.Or(edge.Address(r), r.RemoteAddr))
 }

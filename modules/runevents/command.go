@@ -36,21 +36,22 @@ func commands(root *cobra.Command) {
 // options are the flags of every subcommand.
 type options struct{ cli.Flags }
 
-// keepAll is a retention that deletes nothing. The server's next purge deletes what is too old for the server.
+// keepAll is a retention that deletes nothing. A running server later deletes the data that is too old according to its
+// configuration.
 const keepAll = 200 * 365 * 24 * time.Hour
 
-// session is the open database, and the service that works on it.
+// session is one run of a subcommand with the service on the open database.
 type session struct {
 	*cli.Session
 	*runevents.Service
 }
 
-// run returns the run function of a subcommand that needs the open service.
+// run returns the RunE function of a subcommand, which calls work with the service on the open database.
 func (o *options) run(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error { return open(s, args, work) })
 }
 
-// runExisting works like run, but the returned function fails if the database does not exist yet.
+// runExisting works like run, but the RunE function returns an error if the database does not exist yet.
 func (o *options) runExisting(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		if err := s.App.Exists(runevents.SchemaName); err != nil {

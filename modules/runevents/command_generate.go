@@ -50,14 +50,15 @@ own transaction. The reports are stored, or written to a folder with --out.
 	return cmd
 }
 
-// generator generates reports from real ones.
+// generator generates reports of many nodes from the reports in files.
 type generator struct {
 	nodes, runs int
 	interval    time.Duration
 	domain, out string
 }
 
-// make passes the generated reports to add, oldest first.
+// make passes the generated reports to add, from the oldest to the newest run. The reports of the last run end at now.
+// args are files and folders with the original reports.
 func (g *generator) make(ctx context.Context, now time.Time, args []string, add addFunc) error {
 	type template struct {
 		payload []byte

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// maxFile limits a report in a file, after decompression.
+// maxFile is the maximum size of a report in a file, after decompression.
 const maxFile = 256 << 20
 
 // loaded is the result of an import or a generation.
@@ -74,11 +74,11 @@ retention settings allow.
 	return cmd
 }
 
-// addFunc is called for each file with the report, or with the error why there is none.
+// addFunc is called for each file: with its report, or with the error of reading it.
 type addFunc func(name string, payload []byte, err error)
 
-// walk calls found for each file with a report below a folder, or for root itself if that is a file. It passes the
-// error of a folder below that cannot be read.
+// walk calls found for each file with a report in root and the folders below it, or for root itself if root is a file.
+// If a folder below root cannot be read, found gets the error.
 func walk(root string, found func(path string, err error) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -105,7 +105,7 @@ func countFiles(roots []string) (n int64, err error) {
 	return n, nil
 }
 
-// readFiles calls add for each file below a folder, or for root itself if that is a file.
+// readFiles calls add for each file in root and the folders below it, or for root itself if root is a file.
 func readFiles(ctx context.Context, root string, add addFunc) error {
 	return walk(root, func(path string, err error) error {
 		if err := ctx.Err(); err != nil {
@@ -143,8 +143,8 @@ func readReport(path string) ([]byte, error) {
 	return payload, err
 }
 
-// load stores the reports that produce passes to its function, several at a time, and shows the progress towards
-// total.
+// load stores the reports that produce passes to add, several at a time. It shows the progress towards total. version
+// is the version of the payloads.
 func (s *session) load(total int64, produce func(ctx context.Context, add addFunc) error, version int) error {
 	type item struct {
 		name    string
@@ -165,7 +165,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 				if ctx.Err() != nil {
 					continue
 				}
-				// The list of rejected commands is only for commands that are not in a file.
+				// A report in a file does not go to the list of rejected commands, because the user still has the file.
 				err := s.Store(ctx, runevents.Command{
 					Name: "store report", Version: version, Certname: filepath.Base(i.name),
 					Payload: i.payload,
@@ -211,7 +211,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	return s.loaded(done)
 }
 
-// loaded prints the result. It returns an error if a file was not stored.
+// loaded prints the result. It returns an error if any report was not stored.
 func (s *session) loaded(done loaded) error {
 	if done.Stored+done.Rejected+done.Unreadable == 0 {
 		return errors.New("there is no report: files end in .json or .json.gz")

@@ -84,8 +84,8 @@ func (s *session) showRejected(args []string) error {
 	return s.Answer(shown, nil)
 }
 
-// retry carries out the named rejected commands again, or all of them. It returns an error if one was rejected
-// again.
+// retry carries out rejected commands again: the commands with the ids in args, or all. It returns an error if any of
+// them was rejected again.
 func (s *session) retry(args []string, all bool) error {
 	if all == (len(args) > 0) {
 		return errors.New("name the ids of commands, or use --all")

@@ -58,8 +58,8 @@ func countQueued() float64 {
 	return float64(n)
 }
 
-// countRejected returns the total length of the lists. It counts the list of each database once, even if several
-// services use it.
+// countRejected returns the total number of rejected commands. Several services may use one database, whose list is
+// counted once.
 func countRejected() float64 {
 	lists := make(map[*store.DB]int64)
 	services.Range(func(key, value any) bool {

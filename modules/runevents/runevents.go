@@ -47,13 +47,14 @@ func init() {
 //	GET      /openapi.json                        the OpenAPI document
 //	GET      /                                    the dashboard
 //
-// A path outside of the prefix goes to the next handler. If a prefix ends with /pdb, /metrics and /status are also
-// served beside it. A command is answered when it is durable. Old reports and events are deleted in the background.
+// A path outside of the prefix goes to the next handler. For a prefix that ends with /pdb, the paths /metrics and
+// /status are also served beside it: /metrics/v2/list as well as /pdb/metrics/v2/list. A command is acknowledged when
+// it is stored durably. Old reports and events are deleted in the background.
 //
-// The rights to read and to submit, which includes deactivating nodes, are configured separately. A client has a
-// right if it matches any of its rules. Without rules, a client must be on this machine to read, and must have a
-// certificate or be a user to submit. The last two routes and /status/v1/simple are public: they contain no data;
-// the dashboard gets its data by queries.
+// The rights to read and to submit, which includes deactivating nodes, are configured separately. A client has a right
+// if it matches any of the right's rules. Without rules, a client must be on this machine to read, and must have a
+// certificate or be an authenticated user to submit. The last two routes and /status/v1/simple are public, because they
+// contain no data. The dashboard gets its data by queries.
 //
 // In the Caddyfile:
 //
@@ -74,9 +75,9 @@ func init() {
 //		corrective_change             # off
 //	}
 //
-// Errors: 403 for a client that no rule allows; 413 above max_body; 503 with Retry-After while a command cannot be
-// stored for a reason other than its payload, while too many commands are waiting, and for a query that takes too
-// long or finds no place.
+// Errors: 403 for a client that no rule allows; 413 above max_body; 503 with Retry-After for a command that cannot be
+// stored for a reason other than its payload, while too many commands wait, and for a query that takes too long or
+// cannot start in time.
 //
 // Metrics: tollgate_run_events_commands_total{command,outcome}, tollgate_run_events_stored_reports_total,
 // tollgate_run_events_stored_events_total, tollgate_run_events_queued_reports,
@@ -90,24 +91,24 @@ type Handler struct {
 	// Aliases are further paths at which the service is available. Clients of other stores use /pdb. Default: none.
 	Aliases []string `json:"aliases,omitempty"`
 
-	// Read defines who may query. Default: clients on this machine.
+	// Read determines the clients that may query. Default: clients on this machine.
 	Read *Access `json:"read,omitempty"`
 
-	// Submit defines who may send commands. Default: clients with a verified certificate, and all users.
+	// Submit determines the clients that may send commands. Default: clients with a verified certificate, and all users.
 	Submit *Access `json:"submit,omitempty"`
 
-	// ResourceEventsTTL is the age from which on events are deleted. Older events of a report are not stored.
+	// ResourceEventsTTL is the age at which events are deleted. Events of a new report that are older are not stored.
 	// Default: 14d.
 	ResourceEventsTTL caddy.Duration `json:"resource_events_ttl,omitempty"`
 
-	// ReportTTL is the age from which on reports are deleted. Default: 14d.
+	// ReportTTL is the age at which reports are deleted. Default: 14d.
 	ReportTTL caddy.Duration `json:"report_ttl,omitempty"`
 
 	// NodeTTL is the time without reports after which a node becomes inactive. By default nodes do not become
 	// inactive.
 	NodeTTL caddy.Duration `json:"node_ttl,omitempty"`
 
-	// UnreportedAfter is the age of its latest report from which on the dashboard marks a node as not reporting.
+	// UnreportedAfter is the age of a node's latest report at which the dashboard marks the node as not reporting.
 	// Default: 2h.
 	UnreportedAfter caddy.Duration `json:"unreported_after,omitempty"`
 
@@ -123,11 +124,11 @@ type Handler struct {
 	// QueryMaxTime limits the duration of a query. Default: 10m.
 	QueryMaxTime caddy.Duration `json:"query_max_time,omitempty"`
 
-	// WideQueries is how many queries that are not restricted to three days, to a node or to a report run at the
-	// same time; others wait for half of query_timeout. Default: 2.
+	// WideQueries is the number of wide queries that run at the same time: queries that are not restricted to three days,
+	// to a node or to a report. Further wide queries wait for at most half of query_timeout. Default: 2.
 	WideQueries int `json:"wide_queries,omitempty"`
 
-	// CorrectiveChange shows corrective_change as it was sent instead of null.
+	// CorrectiveChange shows the field corrective_change as agents send it. Default: it is null in answers.
 	CorrectiveChange bool `json:"corrective_change,omitempty"`
 
 	app      *tollgate.App
@@ -166,7 +167,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the database of the service from the app. It opens nothing.
+// Provision gets the service's database from the app and creates the service. It opens nothing.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.Validate(); err != nil {
 		return err
@@ -269,10 +270,10 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// maxWideQueries is more than a machine can process at the same time.
+// maxWideQueries is the limit of the option wide_queries. It is more than a machine can process at the same time.
 const maxWideQueries = 100
 
-// validatePaths checks the prefix and its aliases. None of them may be below another one.
+// validatePaths checks the prefix and its aliases. No path may be equal to another of them or below it.
 func (h *Handler) validatePaths() error {
 	paths := append([]string{cmp.Or(h.Prefix, defaultPrefix)}, h.Aliases...)
 	for i, p := range paths {
@@ -304,7 +305,7 @@ func (h *Handler) Cleanup() error {
 		_, err := services.Delete(h.key)
 		return err
 	}
-	if !h.app.Started() || caddy.Exiting() { // it has never run, or the process exits
+	if !h.app.Started() || caddy.Exiting() { // the service has never run, or the process exits
 		return give()
 	}
 	release := h.app.Acquire() // keeps the database open
@@ -337,7 +338,7 @@ func (h *Handler) Presence() tollgate.Presence {
 }
 
 // ServeHTTP serves the routes of the service. Other requests go to next. A request for the root of the site that no
-// handler answers is redirected to the page of the service.
+// other handler answers is redirected to the dashboard.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	found, isOurs := h.service.Find(r)
 	if isOurs {
@@ -364,7 +365,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	case runevents.Read:
 		h.query(w, r, found)
 	default:
-		if found.Path == runevents.StatusPath && tollgate.Stopping(r.Context()) {
+		if found.Path == runevents.StatusPath && tollgate.IsStopping(r.Context()) {
 			h.service.Unready(w)
 			return nil
 		}
@@ -373,7 +374,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return nil
 }
 
-// admit returns an error if a client does not have a right.
+// admit returns an error if the sender of a request does not have the right.
 func (h *Handler) admit(r *http.Request, right runevents.Right) error {
 	var access *Access
 	var action, option string
@@ -408,8 +409,8 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, found *runevent
 	}
 }
 
-// query serves a query and records its duration. It also does so if the service panics because an answer has failed
-// after its beginning.
+// query serves a query and records its duration, even if the service panics because an answer failed after its
+// beginning.
 func (h *Handler) query(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
 	begin := time.Now()
 	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}

@@ -27,7 +27,7 @@ func init() {
 	})
 }
 
-// readBudget returns the limit and the optional window of a budget, which the long form places on one line. The
+// readBudget returns the limit and the optional window of the option budget, which the long form puts on one line. The
 // default window is one minute.
 func readBudget(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	words := d.RemainingArgsAsTokens()

@@ -16,9 +16,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestInCaddy runs the handler in a Caddy server, and checks that the faults reach the connection through the server's
+// TestHandlerInCaddy runs the handler in a Caddy server, and checks that the faults reach the connection through the server's
 // wrapped writers.
-func TestInCaddy(t *testing.T) {
+func TestHandlerInCaddy(t *testing.T) {
 	addr := "127.0.0.1:" + testenv.FreePort(t)
 	file := fmt.Sprintf(`{
 	admin off

@@ -55,16 +55,16 @@ It listens on the loopback address by default and is not meant for the public.
 	})
 }
 
-// Run serves the scripted model on a TCP address such as "127.0.0.1:9099" until ctx ends, and prints the address to
-// out. Answers that are still running then get five more seconds. It returns an error if it cannot listen or serving
-// fails. Port 0 picks a free port.
+// Run serves the scripted model on a TCP address such as "127.0.0.1:9099" until ctx ends. Port 0 picks a free port; out
+// gets the address. When ctx ends, running answers get five more seconds. Run returns an error if it cannot listen or
+// serving fails.
 func Run(ctx context.Context, listen string, out io.Writer) error {
 	var config net.ListenConfig
 	ln, err := config.Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", listen, err)
 	}
-	// Requests outlive ctx by the time of grace, and are then cancelled.
+	// Requests continue for the grace period after ctx has ended, and are then cancelled.
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	server := &http.Server{
@@ -72,11 +72,11 @@ func Run(ctx context.Context, listen string, out io.Writer) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		// The body has a timeout of its own; a ReadTimeout would end long answers.
+		// The body has a separate timeout. A ReadTimeout would end long answers.
 		WriteTimeout:   scriptedmodel.MaxDuration + time.Minute,
 		MaxHeaderBytes: 64 << 10,
 	}
-	// A write error is ignored: the server is of use even if nobody reads out.
+	// A write error is ignored, because the server is useful even if nobody reads its output.
 	_, _ = fmt.Fprintf(out, "The scripted model (no language model) listens on http://%s/v1\n", ln.Addr())
 
 	served := make(chan error, 1)

@@ -1,5 +1,5 @@
-// Package scriptedmodel serves the built-in scripted model: as a handler in any site, and by the command "tollgate
-// scripted-model" on a port of its own.
+// Package scriptedmodel serves the built-in scripted model: as a handler in any site, and on a separate port by the
+// command "tollgate scripted-model".
 package scriptedmodel
 
 import (
@@ -20,17 +20,17 @@ func init() {
 }
 
 // Handler answers chat completions from a script in the request, for demonstrations and tests. It is not a language
-// model, and its default answer says so. It answers every request that reaches it; behind a path prefix, strip the
-// prefix first:
+// model, and its default answer tells the reader so. It answers every request that reaches it. Behind a path prefix,
+// strip the prefix first:
 //
 //	handle_path /mock/* {
 //		scripted_model
 //	}
 //
-// The package backends/scriptedmodel documents the script keys. Whoever sends a request determines the answer,
+// The package backends/scriptedmodel documents the script keys. The sender of a request determines the answer,
 // including its headers, so put the handler where only you and your tests reach it.
 //
-// Its errors are part of the script: they are always in OpenAI's format, and api_errors does not see them. Counts of
+// Its errors are part of the script. They are always in OpenAI's format, and api_errors does not change them. Counts of
 // fail_key start again with each configuration.
 //
 // It has no fields and sets no placeholders.
@@ -46,13 +46,13 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision makes the server.
+// Provision creates the server.
 func (h *Handler) Provision(caddy.Context) error {
 	h.server = scriptedmodel.New(scriptedmodel.Options{})
 	return nil
 }
 
-// ServeHTTP answers the request; no handler behind it is called.
+// ServeHTTP answers the request. It never calls the next handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
 	rest.NoSniff(w.Header())
 	h.server.ServeHTTP(w, r)

@@ -1,6 +1,6 @@
 // Package tollgate is the Caddy app that Tollgate's modules share: databases, counters, the keyring, the memory budget,
-// and their lifetimes. It knows nothing about single services; those of the model gateway, for example, share an app of
-// their own (modules/gateway).
+// and their lifetimes. It contains nothing about single services. The modules of the model gateway, for example, share
+// another app (modules/gateway).
 package tollgate
 
 import (
@@ -33,11 +33,11 @@ type CounterStore interface {
 	Key() any
 }
 
-// App holds what the modules of Tollgate share. It is loaded by the first module that needs it. Without configuration
-// it keeps everything in the folder data of the working directory. A database is opened, and its tables are made, only
-// if a module asks for it; the keyring is opened, and a key file made, only if a module seals or signs something. All
-// of it survives reloads: pools stay open, budgets keep their counts, and requests and streams of the previous
-// configuration go on.
+// App manages the resources that the modules of Tollgate share: databases, counters, the keyring and memory. The first
+// module that needs it loads it. Without configuration it stores everything in the folder data of the working
+// directory. A database is opened, and its tables are created, only if a module needs it. The keyring is opened, and a
+// key file created, only if a module encrypts or signs something. All resources survive reloads: connections stay open,
+// budgets keep their counts, and requests and streams of the previous configuration continue.
 //
 // In the Caddyfile, a global option:
 //
@@ -80,39 +80,40 @@ type CounterStore interface {
 //		}
 //	}
 type App struct {
-	// The database of all services: tollgate.storage.sqlite or
-	// tollgate.storage.postgres. Default: sqlite data/tollgate.db.
+	// DatabaseRaw is the common database of all services: tollgate.storage.sqlite or tollgate.storage.postgres. Default:
+	// sqlite data/tollgate.db.
 	DatabaseRaw json.RawMessage `json:"database,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
-	// Databases for single services, by the name of the service: gateway, board, events.
+	// DatabasesRaw are separate databases for single services, by the service's name: gateway, board, events.
 	DatabasesRaw map[string]json.RawMessage `json:"databases,omitempty" caddy:"namespace=tollgate.storage inline_key=engine"`
 
-	// Where budgets are counted: tollgate.counters.memory for one node, tollgate.counters.redis for several. Default:
-	// memory.
+	// CountersRaw is the store that counts budgets: tollgate.counters.memory for one node, tollgate.counters.redis for
+	// several nodes. Default: memory.
 	CountersRaw json.RawMessage `json:"counters,omitempty" caddy:"namespace=tollgate.counters inline_key=store"`
 
-	// What encrypts secrets in the database. Default: aes with a key file.
+	// KeyringRaw is the keyring, which encrypts secrets in the databases. Default: aes with a key file.
 	KeyringRaw json.RawMessage `json:"keyring,omitempty" caddy:"namespace=tollgate.keyring inline_key=ring"`
 
-	// How many bytes the unpacked bodies of requests and whole answers of upstreams may take together. A request that
-	// finds no room within 2 seconds gets a 503. At least 96 MiB. Default: a quarter of the memory that GOMEMLIMIT, or
-	// else the control group or the machine, leaves to the process.
+	// Memory is the number of bytes that all decompressed request bodies and buffered upstream answers may take together,
+	// at least 96 MiB. A request that gets no memory within 2 seconds is answered with 503. Default: a quarter of the
+	// memory available to the process, as limited by GOMEMLIMIT, or else by the control group or the machine.
 	Memory int64 `json:"memory,omitempty"`
 
-	// The providers and models of the model gateway, as the module tollgate.catalog.
+	// CatalogRaw has the providers and models of the model gateway, as the module tollgate.catalog.
 	CatalogRaw json.RawMessage `json:"catalog,omitempty"`
 
-	// The networks (CIDR) that the base URLs of users' own models may lead to besides public addresses, for example
-	// 127.0.0.0/8 for a server on this machine. Default: none, so that users cannot reach private addresses.
+	// AllowNetworks are networks (CIDR) to which users' models may connect, besides public addresses, for example
+	// 127.0.0.0/8 for a server on this machine. Default: none, users cannot reach private addresses.
 	AllowNetworks []string `json:"allow_networks,omitempty"`
 
-	// Settings for a first try on one's own machine, as the module tollgate.first_run.
+	// FirstRunRaw has settings for trying Tollgate on a personal machine, as the module tollgate.first_run.
 	FirstRunRaw json.RawMessage `json:"first_run,omitempty"`
 
-	// How long a start waits for the databases before the server listens without them and answers 503. Default: 10s.
+	// StartWait is how long a start waits for the databases. After that time the server listens without them and answers
+	// 503. Default: 10s.
 	StartWait caddy.Duration `json:"start_wait,omitempty"`
 
-	// The name and the colours of all pages and mails. Default: the product's own.
+	// Brand has the name and the colours of all pages and mails. Default: the product's.
 	Brand *Brand `json:"brand,omitempty"`
 
 	logger *zap.Logger
@@ -120,23 +121,23 @@ type App struct {
 	allow  []netip.Prefix
 	config json.RawMessage // the whole configuration, when a command works on it
 
-	memory   *memory.Budget
-	counters counters.Store
-	common   Storage
-	chosen   bool                 // the configuration names common
-	named    map[string]any       // loaded storages of single services
-	opened   []opened             // databases and schemas for Start to open
-	served   map[string]*store.DB // databases by service
-	ring     KeyringProvider
-	dir      string          // folder for files that ring makes
-	keyed    bool            // some module derives keys from the keyring
-	base     keyring.Keyring // the keyring that ring opened
-	sealings []*sealing      // services with secrets
-	options  map[string]any  // loaded options of services, by name
-	issuers  issuers
-	brand    *look.Brand                // loaded from Brand
-	mounted  atomic.Pointer[[]*Mounted] // the services, once the app starts
-	loaded   time.Time                  // when the app was provisioned
+	memory         *memory.Budget
+	counters       counters.Store
+	common         Storage
+	commonNamed    bool                 // the configuration names common
+	named          map[string]any       // loaded storages of single services
+	pending        []pendingDatabase    // databases and schemas for Start to open
+	served         map[string]*store.DB // databases by service
+	ring           KeyringProvider
+	dir            string           // folder for files that ring makes
+	needsKeys      bool             // some module derives keys from the keyring
+	base           keyring.Keyring  // the keyring that ring opened
+	sealedServices []*sealedService // services with secrets
+	options        map[string]any   // loaded options of services, by name
+	issuers        issuers
+	brand          *look.Brand                // loaded from Brand
+	mounted        atomic.Pointer[[]*Mounted] // the services, once the app starts
+	loaded         time.Time                  // when the app was provisioned
 
 	onSignOut []signOutListener
 	onStart   []func() error
@@ -145,8 +146,8 @@ type App struct {
 	leases    []lease             // references on pooled values, in the order in which they were taken
 	begun     atomic.Bool         // Start was called
 	started   atomic.Bool         // the shared values are open
-	startOver chan struct{}       // closed when Start returns
-	gated     []*caddyhttp.Server // servers that wait for startOver
+	startDone chan struct{}       // closed when Start returns
+	gated     []*caddyhttp.Server // servers that wait for startDone
 	inflight  atomic.Int64
 }
 
@@ -158,9 +159,9 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision loads the guest modules. It opens no database, does not migrate and does not listen.
+// Provision loads the guest modules. It neither opens databases nor listens.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.ctx, a.logger, a.startOver, a.loaded = ctx, ctx.Logger(), make(chan struct{}), time.Now()
+	a.ctx, a.logger, a.startDone, a.loaded = ctx, ctx.Logger(), make(chan struct{}), time.Now()
 	if a.StartWait < 0 {
 		return errors.New("start_wait must not be negative")
 	}
@@ -179,7 +180,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 			return err
 		}
 	}
-	counting, err := guest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
+	counting, err := loadGuest[CounterStore](ctx, a, "CountersRaw", a.CountersRaw, "tollgate.counters.memory", nil)
 	if err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
@@ -191,7 +192,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// provisionStores loads the networks, the databases and the keyring, which is all that a command needs.
+// provisionStores loads the allowed networks, the storages and the keyring. A command needs no other part of the app.
 func (a *App) provisionStores(ctx caddy.Context) error {
 	for _, text := range a.AllowNetworks {
 		prefix, err := netip.ParsePrefix(text)
@@ -206,18 +207,18 @@ func (a *App) provisionStores(ctx caddy.Context) error {
 	return a.provisionKeyring(ctx)
 }
 
-// Start opens what the modules have asked for. It waits in the background for a database that is down, and requests
-// that need it get 503 until it is up. A keyring that does not fit a database is an error. New connections wait until
-// Start returns.
+// Start opens the resources that the modules have requested. If a database is down, Start waits for the time StartWait
+// and then returns; the database is opened in the background, and requests that need it get 503 until then. Start
+// returns an error if the keyring does not fit a database. New connections are held until it returns.
 func (a *App) Start() error {
-	defer close(a.startOver)
+	defer close(a.startDone)
 	a.begun.Store(true)
 	a.memory.Resize(a.MemorySize())
 	a.findServices()
 	if err := a.holdFiles(); err != nil {
 		return err
 	}
-	// First take what a reload finds in the pools, because another app may serve requests already.
+	// Values that are already in the pools are taken first, because after a reload another app may serve requests already.
 	if err := a.takeKeyrings(); err != nil {
 		return err
 	}
@@ -237,16 +238,16 @@ func (a *App) Start() error {
 	return a.checkKeyrings(a.ctx)
 }
 
-// OnStart registers a function that Start calls after the keyrings are open and before the databases are. A module
+// OnStart registers a function that Start calls after the keyrings are open and before the databases are open. A module
 // calls OnStart while it is provisioned.
 func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
 
-// settleTime is how long a configuration has to last before anything is deleted according to it.
+// settleTime is how long a configuration must have run before any data is deleted according to its settings.
 const settleTime = 3 * time.Second
 
-// OnSettled registers a function to be called once the configuration has lasted for some seconds, for work that deletes
-// old data. Before that, a reload may still be undone because another app does not start, and its settings must not
-// have deleted anything. A module calls OnSettled while it is provisioned.
+// OnSettled registers a function that is called once the configuration has run for settleTime, for work that deletes
+// old data. Earlier, another app may fail to start and the reload be undone; then the settings must not have deleted
+// anything. A module calls OnSettled while it is provisioned.
 func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
 
 func (a *App) settle() {
@@ -262,30 +263,30 @@ func (a *App) settle() {
 	}
 }
 
-// OnCut registers a function that ends what the requests of this configuration wait for. It is called when the process
-// ends and requests are left after the grace period.
+// OnCut registers a function that ends the upstream connections for which this configuration's requests wait. It is
+// called when the process ends and requests are left after the grace period.
 func (a *App) OnCut(do func()) { a.onCut = append(a.onCut, do) }
 
-// Stop implements caddy.App. It does nothing; Cleanup releases what is shared.
+// Stop implements caddy.App and does nothing. Cleanup releases the shared resources.
 func (a *App) Stop() error { return nil }
 
-// Cleanup releases the references on pooled values once the last request of this configuration is done. Unless the
-// process ends it does so in the background; if the process ends it cuts the remaining requests short.
+// Cleanup releases the pooled values once the last request of this configuration has ended. If the process continues,
+// that happens in the background. If the process ends, Cleanup ends the remaining requests.
 func (a *App) Cleanup() error {
 	switch {
 	case !a.begun.Load():
 		return a.release()
 	case caddy.Exiting():
-		end()
+		endProcess()
 		a.cutShort()
-		lingering.Wait() // the last reference ends a value, and its end must be awaited
+		lingering.Wait() // the last reference closes a value; wait until that is done
 		return a.release()
 	}
 	lingering.Go(a.linger)
 	return nil
 }
 
-// release releases what was taken, last first.
+// release releases all pooled values, in the reverse order of Share.
 func (a *App) release() error {
 	var errs []error
 	for _, give := range slices.Backward(a.leases) {
@@ -295,8 +296,8 @@ func (a *App) release() error {
 	return errors.Join(errs...)
 }
 
-// Acquire keeps what the app holds open, also across a reload, until release is called. A request that may outlive its
-// configuration calls it.
+// Acquire keeps the app's resources open until release is called, even after a reload. Every request that may outlive
+// its configuration calls it.
 func (a *App) Acquire() (release func()) {
 	a.inflight.Add(1)
 	return a.done
@@ -307,14 +308,14 @@ func (a *App) done() { a.inflight.Add(-1) }
 // Counters returns the shared counters.
 func (a *App) Counters() counters.Store { return a.counters }
 
-// Started reports whether the app has opened what its modules share.
+// Started reports whether the app has opened the shared resources.
 func (a *App) Started() bool { return a.started.Load() }
 
-// AllowedNetworks returns the networks that connections to addresses given by users may lead to, besides public ones.
+// AllowedNetworks returns the networks to which users' addresses may lead, besides public addresses.
 func (a *App) AllowedNetworks() []netip.Prefix { return a.allow }
 
-// From returns the app for a module that is being provisioned. The server that the module belongs to answers nothing
-// before the app has started; see [App.Gate].
+// From returns the app for a module that is being provisioned. The module's server then holds connections until the app
+// has started; see [App.Gate].
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App("tollgate")
 	if err != nil {
@@ -325,8 +326,8 @@ func From(ctx caddy.Context) (*App, error) {
 	return a, nil
 }
 
-// Active returns the app of the running configuration, or nil if it has none. It serves callers outside the
-// configuration, such as Caddy's admin endpoint.
+// Active returns the app of the running configuration, or nil if that has no such app. It is meant for callers outside
+// the configuration, such as Caddy's admin endpoint.
 func Active() *App {
 	loaded, err := caddy.ActiveContext().AppIfConfigured("tollgate")
 	if err != nil {

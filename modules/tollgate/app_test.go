@@ -122,8 +122,8 @@ func tables(t *testing.T, file string) []string {
 	return names
 }
 
-// TestWhatIsOpened checks that only files, tables and keys are created that a module asks for.
-func TestWhatIsOpened(t *testing.T) {
+// TestOpensOnlyNeededParts checks that only files, tables and keys are created that a module asks for.
+func TestOpensOnlyNeededParts(t *testing.T) {
 	const own = `{"databases":{"board":{"engine":"sqlite","path":"own/board.db"}}}`
 	for name, c := range map[string]struct {
 		config string
@@ -433,8 +433,9 @@ func TestReloads(t *testing.T) {
 	}
 }
 
-// TestTried checks that a configuration that was provisioned but not started gives back what it took.
-func TestTried(t *testing.T) {
+// TestProvisionedOnlyReleases checks that a configuration that was provisioned but not started releases its pooled
+// values.
+func TestProvisionedOnlyReleases(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := provision(t, `{}`)
 	db, err := a.ServiceDatabase("board", schema("board"))

@@ -24,9 +24,9 @@ func (a *App) startWait() time.Duration {
 	return time.Duration(a.StartWait)
 }
 
-// AwaitDatabases waits until every database server of the configuration can be reached, for at most the time of the
-// option start_wait. A process calls it before it listens, so that a load balancer finds a closed port instead of a
-// node that answers 503. It migrates nothing, since the rest of the configuration may still be refused.
+// AwaitDatabases waits until every database server of the configuration can be reached, for at most the time StartWait.
+// A process calls it before it listens, so that a load balancer finds a closed port instead of a node that answers 503.
+// It does not migrate the databases, because the rest of the configuration may still be refused.
 func (a *App) AwaitDatabases(ctx context.Context) error {
 	databases, err := a.databases()
 	if err != nil {
@@ -44,14 +44,14 @@ func (a *App) AwaitDatabases(ctx context.Context) error {
 	return nil
 }
 
-// openDatabases opens and migrates the databases that the modules have asked for. It waits for the first attempt on
-// each, all together for at most the time of the option start_wait. It returns an error only for a database that a
-// newer version has made, because waiting longer does not help there.
+// openDatabases opens and migrates the databases that the modules have requested. It waits for the first attempts, for
+// at most the time StartWait in total. It returns an error only for a database that a newer version has created, or
+// that is too old, because waiting does not help there.
 func (a *App) openDatabases() error {
 	ctx, cancel := context.WithTimeout(a.ctx, a.startWait())
 	defer cancel()
-	for i, o := range a.opened {
-		if slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
+	for i, o := range a.pending {
+		if slices.ContainsFunc(a.pending[:i], func(before pendingDatabase) bool { return before.db == o.db }) {
 			continue
 		}
 		o.db.Start(a.ctx)
@@ -65,9 +65,9 @@ func (a *App) openDatabases() error {
 	return nil
 }
 
-// Gate makes the server that a module belongs to hold new connections until Start has returned. Apps start in no fixed
-// order, so the server may listen before the databases and the keyring are open. HTTP/3 connections are not held; their
-// requests get 503 during that time. A module that does not call From calls Gate while it is provisioned.
+// Gate makes the server of a module hold new connections until Start has returned. Apps start in no fixed order, so the
+// server may listen before the databases and the keyring are open. HTTP/3 connections are not held; their requests get
+// 503 during that time. A module that does not call From calls Gate while it is provisioned.
 func (a *App) Gate(ctx caddy.Context) {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok || slices.Contains(a.gated, server) {
@@ -76,7 +76,7 @@ func (a *App) Gate(ctx caddy.Context) {
 	a.gated = append(a.gated, server)
 	server.RegisterConnContext(func(conn context.Context, _ net.Conn) context.Context {
 		select {
-		case <-a.startOver:
+		case <-a.startDone:
 		case <-a.ctx.Done(): // the configuration was given up, as another app did not start
 		}
 		return conn

@@ -16,22 +16,22 @@ import (
 
 // Brand describes the look of the pages and mails of all services. {env.*} and {file.*} are resolved in all fields.
 type Brand struct {
-	// Name is shown in the bar of pages, in their titles and in mails. Default: Tollgate. A service with a name of its
-	// own keeps it.
+	// Name is shown in the bar of pages, in their titles and in mails. A service that has a configured name shows that
+	// name instead. Default: Tollgate.
 	Name string `json:"name,omitempty"`
 
 	// Logo is an SVG or PNG file that replaces the product's logo. Default: none.
 	Logo string `json:"logo,omitempty"`
 
-	// Accent is the colour of links, buttons and marks on a light background, AccentDark on a dark one, such as
-	// #0b6159. Default: the product's green for Accent, and Accent for AccentDark.
+	// Accent is the colour of links, buttons and marks on a light background, AccentDark the colour on a dark background,
+	// such as #0b6159. Default: the product's green for Accent, and Accent for AccentDark.
 	Accent     string `json:"accent,omitempty"`
 	AccentDark string `json:"accent_dark,omitempty"`
 
 	// Footer is text at the end of every page and mail. Default: none.
 	Footer string `json:"footer,omitempty"`
 
-	// CSS is a file with rules that follow those of the product. Default: none.
+	// CSS is a file with style rules that are added after the product's rules. Default: none.
 	CSS string `json:"css,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func (a *App) brandOption(d *caddyfile.Dispenser) error {
 	})
 }
 
-// load resolves placeholders and reads the files. It returns nil for a nil Brand, which means that of the product.
+// load resolves placeholders and reads the files. It returns nil for a nil Brand, which means the product's look.
 func (b *Brand) load() (*look.Brand, error) {
 	if b == nil {
 		return nil, nil
@@ -124,5 +124,5 @@ func brandFile(name string) ([]byte, error) {
 	return text, nil
 }
 
-// BrandOfPages returns the brand of the operator, or nil if the pages have the product's own.
+// BrandOfPages returns the brand that the operator has configured, or nil for the product's look.
 func (a *App) BrandOfPages() *look.Brand { return a.brand }

@@ -118,8 +118,8 @@ func (a *App) database(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// engineFollows reports whether the next argument is an engine, which shows that the current one is meant as the name
-// of a service, even if it is misspelt.
+// engineFollows reports whether the next argument is the name of an engine. If so, the current argument is meant as the
+// name of a service, even if it is misspelt.
 func engineFollows(d *caddyfile.Dispenser) bool {
 	if !d.NextArg() {
 		return false
@@ -129,7 +129,7 @@ func engineFollows(d *caddyfile.Dispenser) bool {
 	return err == nil
 }
 
-// Guests lists the modules of a namespace that can be named in a Caddyfile, for error messages.
+// Guests returns the modules of a namespace that a Caddyfile can name, as a list for error messages.
 func Guests(namespace string) string {
 	var names []string
 	for _, module := range caddy.GetModules(namespace) {
@@ -163,7 +163,7 @@ func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessag
 	return nil
 }
 
-// serviceOption parses an option that belongs to a service, as the module tollgate.<option>.
+// serviceOption parses an option that belongs to a service, with the parser of the module tollgate.<option>.
 func serviceOption(d *caddyfile.Dispenser, raw *json.RawMessage) error {
 	module, err := caddyfile.UnmarshalModule(d, "tollgate."+d.Val())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// databaseWait is how long a command waits for the database.
+// databaseWait is how long a command waits for a database.
 const databaseWait = 5 * time.Second
 
 // migrationWait is how long a command waits for a database that is being migrated.
@@ -30,18 +30,18 @@ const migrationWait = 15 * time.Minute
 // maxConfig is the limit for a configuration file, in bytes.
 const maxConfig = 64 << 20
 
-// OpenDatabase opens the database of a service, with its schema, for a command. It returns an error if the database
-// cannot be used within five seconds, or within 15 minutes if it is still being opened.
+// OpenDatabase opens the database of a service with a schema, for a command. It returns an error if the database cannot
+// be used within databaseWait, or within migrationWait if it is still being opened.
 func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Schema) (*store.DB, error) {
 	db, err := a.ServiceDatabase(service, schema)
 	if err == nil {
-		err = waitFor(ctx, db, schema)
+		err = registerAndWait(ctx, db, schema)
 	}
 	return db, err
 }
 
-// DeriveKeys returns, for a command, the same keys as Keys. It opens no database. It returns an error if the key file
-// does not exist, since no server would know a key that is made now.
+// DeriveKeys returns, for a command, the keys that Keys returns for a server. It opens no database. It returns an error
+// if the key file does not exist, because no server would have a newly created key.
 func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	if file := a.missingKey(); file != "" {
 		return nil, fmt.Errorf(
@@ -57,7 +57,7 @@ func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 
 // AdoptKeyring makes the database of a service accept the keyring of the configuration.
 func (a *App) AdoptKeyring(ctx context.Context, service string) error {
-	if err := Known(service); err != nil {
+	if err := CheckService(service); err != nil {
 		return err
 	}
 	if err := a.Exists(service); err != nil {
@@ -65,7 +65,7 @@ func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	}
 	db, err := a.open(a.Storage(service), sealed.Schema())
 	if err == nil {
-		err = waitFor(ctx, db, sealed.Schema())
+		err = registerAndWait(ctx, db, sealed.Schema())
 	}
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	return sealed.New(db, service, base, nil, a.logger).Adopt(ctx)
 }
 
-// Exists returns an error if the database of a service would be a new file. A command that has no use for an empty
-// database was then run in the wrong folder.
+// Exists returns an error if the file of a service's database does not exist. A command that cannot work on an empty
+// database calls it; the command was probably started in the wrong folder.
 func (a *App) Exists(service string) error {
 	local, ok := a.Storage(service).(interface{ File() string })
 	if !ok || local.File() == "" {
@@ -94,17 +94,17 @@ func noDatabase(file string) error {
 	return fmt.Errorf("there is no database at %s: run it in the folder of the server or give --config", file)
 }
 
-// Load makes the app of a configuration file without starting it, for a command in another process than the server. It
-// works whether or not the server runs, and opens nothing yet.
+// Load makes the app from a configuration file without starting it, for a command, which runs in a different process
+// than the server. It works whether or not the server runs, and opens nothing.
 //
-// An empty configFile means ./Caddyfile if it exists, and else the defaults of App. An empty adapter is chosen by the
-// name of the file, as Caddy's own commands do. The caller calls end to release everything.
+// An empty configFile means ./Caddyfile if it exists, otherwise the defaults of App. If adapter is empty, the file's
+// name determines the adapter, as with Caddy's commands. The caller must call end to release everything.
 func Load(configFile, adapter string) (a *App, end func(), err error) {
 	config, raw, err := appConfig(configFile, adapter)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The guest modules live in an empty configuration, which logs only what a person has to know.
+	// The guest modules belong to an empty configuration that logs only warnings and errors.
 	base, err := caddy.ProvisionContext(&caddy.Config{Logging: &caddy.Logging{
 		Logs: map[string]*caddy.CustomLog{caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "WARN"}}},
 	}})
@@ -138,26 +138,26 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 // commandKey marks the context of modules loaded by Load.
 type commandKey struct{}
 
-// ForCommand reports whether a module is loaded for a command, which sends nothing to providers, so that what only
-// requests need may be missing.
+// ForCommand reports whether a module is loaded for a command. A command sends nothing to providers, so settings that
+// only requests need may be missing.
 func ForCommand(ctx caddy.Context) bool { return ctx.Value(commandKey{}) != nil }
 
-// waitFor registers a schema and opens the database for a command.
-func waitFor(ctx context.Context, db *store.DB, schema store.Schema) error {
+// registerAndWait registers a schema and opens the database, for a command.
+func registerAndWait(ctx context.Context, db *store.DB, schema store.Schema) error {
 	if err := db.Register(schema); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	return await(ctx, db)
+	return openAndWait(ctx, db)
 }
 
-// await opens a database whose schemas are registered, and waits until it is ready.
-func await(ctx context.Context, db *store.DB) error {
+// openAndWait opens a database, and waits until it is ready. All its schemas must have been registered.
+func openAndWait(ctx context.Context, db *store.DB) error {
 	wait, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
 	db.Start(wait)
 	err := db.WaitReady(wait)
 	if err != nil && ctx.Err() == nil && errors.Is(db.Ready(), store.ErrOpening) {
-		// Nothing has failed yet: the database is being migrated, or the machine is slow.
+		// No attempt has failed yet: the database is being migrated, or the machine is slow.
 		patient, cancel := context.WithTimeout(ctx, migrationWait)
 		defer cancel()
 		err = db.WaitReady(patient)
@@ -171,7 +171,8 @@ func await(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// appConfig returns the configuration in a file, and the part of the app in it. Either is nil if there is none.
+// appConfig returns the configuration in a file as JSON, and the app's part of it. Without a file or without such a
+// part, the result is nil.
 func appConfig(file, adapter string) (configuration, app json.RawMessage, err error) {
 	text, name, err := readConfig(file)
 	if err != nil || text == nil {
@@ -205,8 +206,8 @@ func appConfig(file, adapter string) (configuration, app json.RawMessage, err er
 	return text, config.Apps.Tollgate, nil
 }
 
-// readConfig reads the file or, if file is empty, the Caddyfile of the working directory. It returns a nil text if that
-// does not exist.
+// readConfig reads the file or, if file is empty, the Caddyfile in the working directory. It returns a nil text if
+// there is no such Caddyfile.
 func readConfig(file string) (text []byte, name string, err error) {
 	name = file
 	if name == "" {

@@ -12,22 +12,22 @@ import (
 
 // Storage is a guest module of the namespace tollgate.storage.
 type Storage interface {
-	// Open makes the database without any I/O.
+	// Open returns the database without any I/O.
 	Open(logger *zap.Logger) (*store.DB, error)
 	// Key returns a comparable value that identifies the database and its settings.
 	Key() any
 }
 
-// opened is a database with a schema that Start applies to it.
-type opened struct {
+// pendingDatabase is a database that Start opens, and a schema that Start applies to it.
+type pendingDatabase struct {
 	db     *store.DB
 	schema store.Schema
 }
 
-// provisionStorages loads all storages. It does not open a database.
+// provisionStorages loads all storages, but opens no database.
 func (a *App) provisionStorages(ctx caddy.Context) error {
 	for name := range a.DatabasesRaw {
-		if err := Known(name); err != nil {
+		if err := CheckService(name); err != nil {
 			return fmt.Errorf("databases: %w", err)
 		}
 	}
@@ -39,8 +39,8 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 		a.named = loaded.(map[string]any)
 	}
 	var err error
-	a.chosen = a.DatabaseRaw != nil // loading clears DatabaseRaw
-	a.common, err = guest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite",
+	a.commonNamed = a.DatabaseRaw != nil // loading clears DatabaseRaw
+	a.common, err = loadGuest[Storage](ctx, a, "DatabaseRaw", a.DatabaseRaw, "tollgate.storage.sqlite",
 		json.RawMessage(`{"path":"data/tollgate.db"}`))
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
@@ -48,7 +48,7 @@ func (a *App) provisionStorages(ctx caddy.Context) error {
 	return nil
 }
 
-// Storage returns a service's own database, or else the common one.
+// Storage returns the storage of a service: the separate storage that the configuration names, or the common storage.
 func (a *App) Storage(service string) Storage {
 	if named, ok := a.named[service].(Storage); ok {
 		return named
@@ -56,7 +56,7 @@ func (a *App) Storage(service string) Storage {
 	return a.common
 }
 
-// newDatabase returns a database that knows the release of this program, not started.
+// newDatabase returns the database of a storage, not started. The database records the release of this program.
 func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	db, err := storage.Open(logger)
 	if err == nil {
@@ -65,20 +65,20 @@ func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	return db, err
 }
 
-// open returns a database that Start opens with a schema.
+// open returns the database of a storage, which Start opens with a schema.
 func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	db, err := Share(a, databases, storage.Key(), func() (*store.DB, error) { return newDatabase(storage, a.logger) },
 		func(db *store.DB) error { return db.Close() })
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	a.opened = append(a.opened, opened{db, schema})
+	a.pending = append(a.pending, pendingDatabase{db, schema})
 	return db, nil
 }
 
-// ServiceDatabase returns the database of a service: its own if the configuration names one, and else the common one. A
-// module calls it while it is provisioned. Start migrates the schema and opens the database, and waits in the
-// background while it is down.
+// ServiceDatabase returns the database of a service: the separate database that the configuration names, or the common
+// database. A module calls it while it is provisioned. Start opens the database and applies the schema; if the database
+// is down, Start does so in the background.
 func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, error) {
 	db, err := a.open(a.Storage(service), schema)
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *App) ServiceDatabase(service string, schema store.Schema) (*store.DB, e
 	return db, nil
 }
 
-// ServiceFolder returns the folder for the files of a service, which is that of its database. It is empty if the
-// database is not a file, since several nodes may then share it.
+// ServiceFolder returns the folder of a service's database, where the service may store files. It is empty if the
+// database is not a file, because then several nodes may share the database.
 func (a *App) ServiceFolder(service string) string {
 	if local, ok := a.Storage(service).(interface{ Dir() string }); ok {
 		return local.Dir()
@@ -100,10 +100,10 @@ func (a *App) ServiceFolder(service string) string {
 	return ""
 }
 
-// register registers the schemas with the databases. No database is started before all its schemas are registered,
-// because it would become ready without the rest.
+// register registers the schemas with the databases. That must happen before any database is started, because a
+// database becomes ready when its registered schemas are applied.
 func (a *App) register() error {
-	for _, o := range a.opened {
+	for _, o := range a.pending {
 		if err := o.db.Register(o.schema); err != nil {
 			return fmt.Errorf("database: %w", err)
 		}

@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// lingerTime is how long the values of an old configuration outlive its last request: work that follows a request,
-	// such as a charge, may still need them.
+	// lingerTime is how long the resources of an old configuration stay open after its last request. Work that follows a
+	// request, such as a charge, may still need them.
 	lingerTime = 5 * time.Second
 	lingerStep = 100 * time.Millisecond
-	// cutTime is how long requests have to end when the process ends.
+	// cutTime is how long requests may take to end after they were cut off.
 	cutTime = 2 * time.Second
 	cutStep = 5 * time.Millisecond
-	// afterCut is the time for what follows them: a charge, the last bytes of an answer.
+	// afterCut is the time for the work that follows these requests: a charge, or the last bytes of an answer.
 	afterCut = 250 * time.Millisecond
 )
 
 var (
-	// lingering counts the configurations that have been replaced but still hold their values.
+	// lingering counts the configurations that were replaced but still hold their resources.
 	lingering sync.WaitGroup
 	// ending is closed when the process ends and the grace period is over.
-	ending = make(chan struct{})
-	end    = sync.OnceFunc(func() { close(ending) })
+	ending     = make(chan struct{})
+	endProcess = sync.OnceFunc(func() { close(ending) })
 )
 
 func init() {
-	// The last configuration may not have this app, so its Cleanup cannot do this.
+	// Cleanup alone does not suffice, because the last configuration may not have this app.
 	caddy.OnExit(func(context.Context) {
-		end()
+		endProcess()
 		lingering.Wait()
 	})
 }
 
-// linger releases the values of a configuration that was replaced when its last request is done.
+// linger releases the resources of a replaced configuration when its last request has ended.
 func (a *App) linger() {
 	a.awaitQuiet()
 	if err := a.release(); err != nil {
@@ -59,9 +59,9 @@ func (a *App) awaitQuiet() {
 	}
 }
 
-// cutShort ends the requests that are left after the grace period, so that their clients are told and their usage is
-// logged. The functions given to OnCut cut the requests' upstream connections, which the requests take for the end of
-// the answer.
+// cutShort ends the requests that are left after the grace period, so that their clients get an error and their usage
+// is logged. The functions registered with OnCut close the upstream connections; for a request, that is the end of the
+// upstream's answer.
 func (a *App) cutShort() {
 	if a.inflight.Load() == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// guest loads a guest module, or the default one with the given config if none is configured.
-func guest[T any](
+// loadGuest loads the guest module configured in a field. If raw is nil, it loads the module byDefault with config.
+func loadGuest[T any](
 	ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage,
 ) (T, error) {
 	var zero T
@@ -30,15 +30,15 @@ func guest[T any](
 	return module, nil
 }
 
-// optionsRaw returns the configured options that belong to services. Each is a module tollgate.<name>.
+// optionsRaw returns the configured options that belong to single services. Each is a module tollgate.<name>.
 func (a *App) optionsRaw() map[string]json.RawMessage {
 	options := map[string]json.RawMessage{"catalog": a.CatalogRaw, "first_run": a.FirstRunRaw}
 	maps.DeleteFunc(options, func(_ string, raw json.RawMessage) bool { return raw == nil })
 	return options
 }
 
-// Option returns an option of a service, catalog or first_run, as the loaded module tollgate.<name>. It returns nil if
-// the option is not given.
+// Option returns an option that belongs to a service, catalog or first_run, as the loaded module tollgate.<name>. It
+// returns nil if the option is not configured.
 func (a *App) Option(name string) (any, error) {
 	raw, isSet := a.optionsRaw()[name]
 	if loaded, ok := a.options[name]; ok || !isSet {

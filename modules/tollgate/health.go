@@ -12,12 +12,13 @@ import (
 
 var errStopping = errors.New("this node is about to stop")
 
-// Parts returns the state of what services need on this node, as errors by name: database (database/board for a service
-// with a database of its own), keyring, counters, and node, whose error means that the node is about to stop. A nil
-// error means healthy. Without services it covers the whole configuration. ctx is that of a request.
+// Parts checks the parts that services need on this node, and returns an error for each part by its name, nil if it is
+// healthy. The parts are database, keyring, counters and node. A service's separate database is database/<service>. The
+// part node has an error if the node is about to stop. Without services, Parts covers the whole configuration. ctx is a
+// request's context.
 func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	parts := map[string]error{"node": nil, "counters": a.counters.Ready(ctx)}
-	if Stopping(ctx) {
+	if IsStopping(ctx) {
 		parts["node"] = errStopping
 	}
 	for service, db := range a.served {
@@ -30,7 +31,7 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 		}
 		parts[name] = a.databaseReady(db)
 	}
-	for _, s := range a.sealings {
+	for _, s := range a.sealedServices {
 		if len(services) > 0 && !slices.Contains(services, s.service) {
 			continue
 		}
@@ -48,9 +49,9 @@ func (a *App) databaseReady(db *store.DB) error {
 	return db.Ready()
 }
 
-// Stopping reports whether the process is about to end, or the server of the request to close; the option
-// shutdown_delay gives load balancers the time to notice. ctx is that of a request.
-func Stopping(ctx context.Context) bool {
+// IsStopping reports whether the process is about to end, or the request's server to close. With the option
+// shutdown_delay, load balancers have time to notice that. ctx is a request's context.
+func IsStopping(ctx context.Context) bool {
 	if caddy.Exiting() {
 		return true
 	}

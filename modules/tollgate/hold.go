@@ -13,15 +13,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// heldFiles has the database files that this process serves. Its configurations share them, but no other process may serve
-// them.
+// heldFiles has the database files that this process serves. The configurations of this process share them; no other
+// process may serve them at the same time.
 var heldFiles = caddy.NewUsagePool()
 
 // holdFiles locks the database files for this process.
 func (a *App) holdFiles() error {
-	for i, o := range a.opened {
+	for i, o := range a.pending {
 		file := o.db.File()
-		if file == "" || slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
+		if file == "" || slices.ContainsFunc(a.pending[:i], func(before pendingDatabase) bool { return before.db == o.db }) {
 			continue
 		}
 		_, err := Share(a, heldFiles, file,
@@ -37,8 +37,8 @@ func (a *App) holdFiles() error {
 	return nil
 }
 
-// LookAhead returns an error if a server could not use the database files of the configuration, because another process
-// holds one, its folder cannot be made, or it cannot be read.
+// LookAhead returns an error if a server could not use the configuration's database files: another process serves a
+// file, its folder cannot be created, or it cannot be read.
 func (a *App) LookAhead(ctx context.Context) error {
 	databases, err := a.databases()
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *App) LookAhead(ctx context.Context) error {
 	return nil
 }
 
-// usesCommon reports whether some service of the configuration has no database of its own.
+// usesCommon reports whether any service in the configuration uses the common database.
 func (a *App) usesCommon() (used bool) {
 	for _, name := range Services() {
 		if _, own := a.named[name]; own {

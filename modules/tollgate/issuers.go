@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TokenIssuer is an authorization server in this process. Checks of its access tokens ask it directly and so see
-// revocations at once.
+// TokenIssuer is an authorization server in this process. It checks access tokens directly, so that a revocation takes
+// effect at once.
 type TokenIssuer interface {
-	// CheckToken returns the claims and the end of an access token that is valid now. It returns ok as false for one
-	// that is not, and an error if that cannot be determined.
+	// CheckToken returns the claims of an access token and when it expires. It returns ok as false if the token is not
+	// valid now, and an error if that cannot be determined.
 	CheckToken(ctx context.Context, token string) (claims map[string]any, expires time.Time, ok bool, err error)
 }
 
@@ -30,8 +30,8 @@ func (a *App) OfferIssuer(name string, issuer TokenIssuer) {
 	a.issuers.all[name] = issuer
 }
 
-// Issuer returns the authorization server of this configuration with a name, or nil. All are known once requests are
-// served, but not before.
+// Issuer returns the configuration's authorization server with this issuer name, or nil. While modules are provisioned,
+// some servers may not be registered yet.
 func (a *App) Issuer(name string) TokenIssuer {
 	a.issuers.mu.RLock()
 	defer a.issuers.mu.RUnlock()

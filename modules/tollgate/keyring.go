@@ -21,18 +21,18 @@ import (
 
 // KeyringProvider is a guest module of the namespace tollgate.keyring.
 type KeyringProvider interface {
-	// Open opens the keyring. dir is the folder for files that it makes.
+	// Open opens the keyring. dir is the folder for files that the module creates.
 	Open(dir string, logger *zap.Logger) (keyring.Keyring, error)
 	Key() any
 }
 
-// keyService is the service in whose folder the key file is, unless the configuration names another place.
+// keyService is the service whose folder contains the key file, unless the configuration names another place.
 const keyService = "gateway"
 
 // provisionKeyring loads the keyring module; takeKeyrings opens the keyring.
 func (a *App) provisionKeyring(ctx caddy.Context) (err error) {
 	a.dir = cmp.Or(a.ServiceFolder(keyService), "data")
-	if a.ring, err = guest[KeyringProvider](
+	if a.ring, err = loadGuest[KeyringProvider](
 		ctx, a, "KeyringRaw", a.KeyringRaw, "tollgate.keyring.aes", nil,
 	); err != nil {
 		return fmt.Errorf("keyring: %w", err)
@@ -46,15 +46,15 @@ func (a *App) KeyringModule() KeyringProvider { return a.ring }
 // KeyringFolder returns the folder for files of the keyring.
 func (a *App) KeyringFolder() string { return a.dir }
 
-// keyMaker is a KeyringProvider that makes a key file if there is none.
+// keyMaker is a KeyringProvider that creates a key file if there is no key.
 type keyMaker interface {
-	// Missing returns the key file that Open would make, or "" if it would make none.
+	// Missing returns the key file that Open would create, or "" if Open would create no file.
 	Missing(dir string) string
-	// KeyFile returns the file that holds the key, or "" if no file does.
+	// KeyFile returns the file that contains the key, or "" if the key is not in a file.
 	KeyFile(dir string) string
 }
 
-// missingKey returns the key file that opening the keyring would make, or "".
+// missingKey returns the key file that opening the keyring would create, or "".
 func (a *App) missingKey() string {
 	if maker, ok := a.ring.(keyMaker); ok {
 		return maker.Missing(a.dir)
@@ -62,8 +62,8 @@ func (a *App) missingKey() string {
 	return ""
 }
 
-// sealing is a service that keeps secrets in its database.
-type sealing struct {
+// sealedService is a service that stores secrets in its database.
+type sealedService struct {
 	service string
 	db      *store.DB
 	key     any // the key of the database's Storage
@@ -71,20 +71,22 @@ type sealing struct {
 	ring    *sealed.Ring // set once the app has started
 }
 
-// SealedDatabase works like ServiceDatabase for a service that keeps secrets there. sample reads some of them, to check
-// the keyring.
+// SealedDatabase works like ServiceDatabase for a service that stores secrets in the database. sample reads some
+// secrets, so that the keyring can be checked against them.
 func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.Sample) (*store.DB, error) {
 	db, err := a.ServiceDatabase(service, schema)
-	if err != nil || slices.ContainsFunc(a.sealings, func(s *sealing) bool { return s.service == service }) {
+	if err != nil || slices.ContainsFunc(a.sealedServices, func(s *sealedService) bool { return s.service == service }) {
 		return db, err
 	}
-	a.opened = append(a.opened, opened{db, sealed.Schema()})
-	a.sealings = append(a.sealings, &sealing{service: service, db: db, key: a.Storage(service).Key(), sample: sample})
+	a.pending = append(a.pending, pendingDatabase{db, sealed.Schema()})
+	s := &sealedService{service: service, db: db, key: a.Storage(service).Key(), sample: sample}
+	a.sealedServices = append(a.sealedServices, s)
 	return db, nil
 }
 
-// Keyring returns a function that returns the keyring of a service which has called SealedDatabase. The function fails
-// with a 503 before the app has started, and while the keyring does not fit the database.
+// Keyring returns a function that returns the keyring of a service. The service must have called SealedDatabase. The
+// function returns an error with status 503 before the app has started, and while the keyring does not fit the
+// database.
 func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	return func() (keyring.Keyring, error) {
 		ring, err := a.Ring(service)
@@ -98,11 +100,11 @@ func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	}
 }
 
-// Ring returns the keyring of a service which has called SealedDatabase, even if it may not be used yet. Before the app
-// has started it returns a 503.
+// Ring returns the keyring of a service that has called SealedDatabase, even if the keyring does not fit the database.
+// It returns an error with status 503 before the app has started.
 func (a *App) Ring(service string) (*sealed.Ring, error) {
 	if a.started.Load() {
-		for _, s := range a.sealings {
+		for _, s := range a.sealedServices {
 			if s.service == service {
 				return s.ring, nil
 			}
@@ -113,10 +115,10 @@ func (a *App) Ring(service string) (*sealed.Ring, error) {
 
 var errNotStarted = errors.New("the app tollgate has not started yet")
 
-// keyrings and sealedRings survive reloads.
+// keyrings and sealedRings keep keyrings across reloads.
 var keyrings, sealedRings = caddy.NewUsagePool(), caddy.NewUsagePool()
 
-// keyringKey identifies a keyring: configurations with equal keys share it.
+// keyringKey identifies a keyring. Configurations with equal keys share the keyring.
 type keyringKey struct {
 	ring any
 	dir  string
@@ -128,17 +130,17 @@ type sealedKey struct {
 	database any
 }
 
-// Keys returns a function that returns the keys which the keyring derives for a label. The first key signs; the others
-// still verify. The function fails with a 503 before the app has started, and while the keyring does not fit a
-// database. A module calls Keys while it is provisioned.
+// Keys returns a function that returns the keys derived from the keyring for a label. The first key signs; all keys
+// verify. The function returns an error with status 503 before the app has started, and while the keyring does not fit
+// a database. A module calls Keys while it is provisioned.
 func (a *App) Keys(label string) func() ([][]byte, error) {
-	a.keyed = true
+	a.needsKeys = true
 	var known atomic.Pointer[[][]byte]
 	return func() ([][]byte, error) {
 		if !a.started.Load() {
 			return nil, apierror.Unavailable("the keyring", errNotStarted)
 		}
-		for _, s := range a.sealings {
+		for _, s := range a.sealedServices {
 			if err := s.ring.Ready(); err != nil {
 				return nil, err
 			}
@@ -155,10 +157,10 @@ func (a *App) Keys(label string) func() ([][]byte, error) {
 	}
 }
 
-// takeKeyrings opens the keyring if it is needed, and makes the sealed ring of each service. It does not look at the
-// content of the databases yet.
+// takeKeyrings opens the keyring if any module needs it, and creates the sealed ring of each service. It does not read
+// the databases yet.
 func (a *App) takeKeyrings() error {
-	if len(a.sealings) == 0 && !a.keyed {
+	if len(a.sealedServices) == 0 && !a.needsKeys {
 		return nil
 	}
 	key := keyringKey{a.ring.Key(), a.dir}
@@ -169,10 +171,10 @@ func (a *App) takeKeyrings() error {
 		return fmt.Errorf("keyring: %w", err)
 	}
 	a.base = base
-	for _, s := range a.sealings {
-		ring, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watched, error) {
+	for _, s := range a.sealedServices {
+		ring, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watchedRing, error) {
 			return watch(sealed.New(s.db, s.service, base, s.sample, a.logger)), nil
-		}, (*watched).close)
+		}, (*watchedRing).close)
 		if err != nil {
 			return fmt.Errorf("keyring: %w", err)
 		}
@@ -181,30 +183,30 @@ func (a *App) takeKeyrings() error {
 	return nil
 }
 
-// watched is a Ring with the goroutine that checks it in the background.
-type watched struct {
+// watchedRing is a sealed ring with the goroutine that checks it in the background.
+type watchedRing struct {
 	*sealed.Ring
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-func watch(ring *sealed.Ring) *watched {
+func watch(ring *sealed.Ring) *watchedRing {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watched{Ring: ring, cancel: cancel}
+	w := &watchedRing{Ring: ring, cancel: cancel}
 	w.running.Go(func() { ring.Run(ctx) })
 	return w
 }
 
-func (w *watched) close() error {
+func (w *watchedRing) close() error {
 	w.cancel()
 	w.running.Wait()
 	return nil
 }
 
 // checkKeyrings returns an error if the keyring does not fit a database. A database that cannot be read now is checked
-// later; until then secrets are neither sealed nor opened.
+// later; until then its secrets are neither encrypted nor decrypted.
 func (a *App) checkKeyrings(ctx context.Context) error {
-	for _, s := range a.sealings {
+	for _, s := range a.sealedServices {
 		if err := s.ring.Check(ctx); errors.Is(err, sealed.ErrUnfit) {
 			return err
 		}
@@ -212,13 +214,13 @@ func (a *App) checkKeyrings(ctx context.Context) error {
 	return nil
 }
 
-// missingKeyWait is how long openKeyring waits for a database that is being opened, to see whether a missing key has
-// sealed its content.
+// missingKeyWait is how long openKeyring waits for a database that is being opened, to find out whether it has secrets
+// encrypted with a missing key.
 const missingKeyWait = time.Minute
 
-// openKeyring opens the keyring, and creates its key file if there is none. It returns an error instead if the file
-// is missing and a database has secrets that another key has sealed: the file is lost, or the configured folder is
-// wrong. Databases that are unavailable are skipped here; checkKeyrings checks them later.
+// openKeyring opens the keyring, and creates its key file if there is none. It returns an error if the file is missing
+// and a database has secrets that another key has encrypted: then the file is lost, or the configured folder is wrong.
+// Databases that are unavailable are skipped here; checkKeyrings checks them later.
 func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 	file := a.missingKey()
 	if file == "" {
@@ -227,7 +229,7 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 	if err := a.register(); err != nil {
 		return nil, err
 	}
-	for _, s := range a.sealings {
+	for _, s := range a.sealedServices {
 		s.db.Start(ctx)
 		if errors.Is(s.db.Ready(), store.ErrOpening) { // it may be migrating
 			patient, cancel := context.WithTimeout(ctx, missingKeyWait)

@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// budgets holds the process's memory budget for bodies and answers. There is one, which all running configurations
-// share.
+// budgets holds the process's memory budget for bodies and answers. All running configurations share this one budget.
 var budgets = caddy.NewUsagePool()
 
 const budgetKey = "memory"
@@ -44,7 +43,8 @@ func ofBudget(number func(*memory.Budget) int64) func() float64 {
 	}
 }
 
-// provisionMemory takes the budget. Start sets its size, since a configuration that is only tried must not change it.
+// provisionMemory takes the budget. Start sets its size, because a configuration that is only validated must not change
+// the size.
 func (a *App) provisionMemory(ctx caddy.Context) error {
 	if a.Memory != 0 && a.Memory < memory.MinBudget {
 		return fmt.Errorf("memory: must be at least %d MiB, which one large request and its answer may take",
@@ -56,7 +56,7 @@ func (a *App) provisionMemory(ctx caddy.Context) error {
 	return RegisterMetrics(ctx, memoryTaken, memorySize, memoryRefused)
 }
 
-// TakeMemory returns the budget for a module that needs nothing else of the app, until it calls release.
+// TakeMemory returns the memory budget for a module that needs no other part of the app. The module must call release.
 func TakeMemory() (budget *memory.Budget, release func() error, err error) {
 	var holder App
 	if err := holder.takeMemory(memory.Default()); err != nil {
@@ -71,7 +71,7 @@ func (a *App) takeMemory(size int64) (err error) {
 	return err
 }
 
-// MemorySize returns the size of the budget in bytes, according to this configuration.
+// MemorySize returns the budget's size in bytes according to this configuration.
 func (a *App) MemorySize() int64 {
 	if a.Memory == 0 {
 		return memory.Default()
@@ -79,6 +79,6 @@ func (a *App) MemorySize() int64 {
 	return a.Memory
 }
 
-// MemoryBudget returns the budget for the bodies of requests and the answers of upstreams. Whoever reads one of them
-// takes bytes from it before allocating memory, and gives them back afterwards. All configurations share the budget.
+// MemoryBudget returns the memory budget for the bodies of requests and the answers of upstreams. A handler takes bytes
+// from it before it allocates memory, and gives them back afterwards. All configurations share the budget.
 func (a *App) MemoryBudget() *memory.Budget { return a.memory }

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// RegisterMetrics registers collectors that live for the process with the metrics of a configuration. Several modules
-// of one configuration may register the same collectors.
+// RegisterMetrics registers collectors with the metrics of a configuration. The collectors must live for the process.
+// Several modules of one configuration may register the same collectors.
 func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) error {
 	registry := ctx.GetMetricsRegistry()
 	for _, collector := range collectors {
@@ -21,11 +21,11 @@ func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) erro
 	return nil
 }
 
-// JobMetrics counts the runs of background jobs of a service. The metrics live for the process.
+// JobMetrics counts the runs of a service's background jobs. The metrics live for the process.
 type JobMetrics struct{ runs, done *prometheus.CounterVec }
 
-// NewJobMetrics makes the metrics tollgate_<service>_job_runs_total and tollgate_<service>_job_done_total. did says in
-// their help what the runs did.
+// NewJobMetrics creates the metrics tollgate_<service>_job_runs_total and tollgate_<service>_job_done_total. did
+// describes the work of the jobs in the metrics' help texts.
 func NewJobMetrics(service, did string) *JobMetrics {
 	return &JobMetrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -42,7 +42,8 @@ func NewJobMetrics(service, did string) *JobMetrics {
 // Register registers the metrics with a configuration.
 func (m *JobMetrics) Register(ctx caddy.Context) error { return RegisterMetrics(ctx, m.runs, m.done) }
 
-// Observe counts a run. It is meant for the Observe field of a jobs runner.
+// Observe counts a run of a job, its outcome, and the number of processed objects. It is meant for the Observe field of
+// jobs.Options.
 func (m *JobMetrics) Observe(job, outcome string, done int) {
 	m.runs.WithLabelValues(job, outcome).Inc()
 	m.done.WithLabelValues(job).Add(float64(done))

@@ -8,10 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Newest holds the app of the newest configuration that has started, for values that outlive configurations.
+// Newest holds the app of the newest configuration that has started. It is meant for values that outlive
+// configurations.
 type Newest struct{ app atomic.Pointer[App] }
 
-// Follow makes an app the newest one when it starts. A module calls it while it is provisioned.
+// Follow makes a the newest app when a starts. A module calls it while it is provisioned.
 func (n *Newest) Follow(a *App) {
 	a.OnStart(func() error {
 		n.app.Store(a)
@@ -19,10 +20,10 @@ func (n *Newest) Follow(a *App) {
 	})
 }
 
-// App returns the newest app, nil before one has started.
+// App returns the newest app, or nil if no configuration has started yet.
 func (n *Newest) App() *App { return n.app.Load() }
 
-// SignedOut calls SignedOut of the newest app.
+// SignedOut calls SignedOut of the newest app, if there is an app.
 func (n *Newest) SignedOut(ctx context.Context, service, issuer, subject string) {
 	if app := n.app.Load(); app != nil {
 		app.SignedOut(ctx, service, issuer, subject)

@@ -7,16 +7,16 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// The pools keep values that must survive a reload, by the settings that matter.
+// The pools keep values across reloads, by the settings that matter for them.
 var (
 	databases     = caddy.NewUsagePool()
 	counterStores = caddy.NewUsagePool()
 )
 
-// lease releases one reference on a pooled value.
+// lease releases one reference to a pooled value.
 type lease func() error
 
-// pooled is a value in a pool, with the function that ends it.
+// pooled is a value in a pool, with the function that closes it.
 type pooled[T any] struct {
 	value T
 	end   func(T) error
@@ -25,9 +25,9 @@ type pooled[T any] struct {
 // Destruct implements caddy.Destructor.
 func (p *pooled[T]) Destruct() error { return p.end(p.value) }
 
-// Share loads the value of key from a pool, or makes it, so that it survives reloads. The value ends after the last
-// request of the last configuration that uses it, and before values that were shared earlier. A module calls Share
-// while it is provisioned, or in OnStart.
+// Share returns the value with a key from a pool, or adds the result of make to the pool. The value survives reloads.
+// It is passed to end after the last request of the last configuration that uses it, and before values that were shared
+// earlier. A module calls Share while it is provisioned, or in OnStart.
 func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
 	loaded, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) {
 		value, err := make()
@@ -51,7 +51,7 @@ func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error)
 	return p.value, nil
 }
 
-// Shared iterates over the values of a pool that were added by Share.
+// Shared iterates over the values in a pool that Share has added.
 func Shared[T any](pool *caddy.UsagePool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		pool.Range(func(_, value any) bool {

@@ -19,27 +19,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// Presence describes a service to other parts of the configuration that look for it.
+// Presence describes a service for pages that link to it.
 type Presence struct {
-	Service string // its name in the configuration
+	Service string // name in the configuration
 	Title   string // for people, such as Forum
-	Summary string // one line about what it is
-	Path    string // of its first page for people; empty if it has none
-	API     string // path of its API reference; empty if there is none
-	// Visible reports whether the sender of the request may know of the service. Default: everybody may.
+	Summary string // one line that describes the service
+	Path    string // path of the first page for people; empty without pages
+	API     string // path of the API reference; empty without an API reference
+	// Visible reports whether the service may be shown to the sender of the request. Default: it is shown to everybody.
 	Visible func(*http.Request) bool
 }
 
-// Present is implemented by handlers that are a service.
+// Present is implemented by handlers that serve a service.
 type Present interface{ Presence() Presence }
 
-// Mounted is a service of the process with its addresses.
+// Mounted is a service of the process with the addresses of its handlers.
 type Mounted struct {
 	Presence
 	Addresses []Address // of the handlers that returned the same Presence
 }
 
-// Address is where a handler can be reached according to the configuration.
+// Address is an address at which a handler can be reached according to the configuration.
 type Address struct {
 	Scheme string
 	Host   string // of the site; empty for any; may begin with *.
@@ -60,8 +60,8 @@ func (a Address) String() string {
 	return a.Scheme + "://" + host + a.Prefix
 }
 
-// linkBase returns what precedes a path of the handler in a link on a page that r asks for: only the prefix if it is on the
-// same site. near is smaller for nearer addresses. ok is false if the sender of r cannot get there.
+// linkBase returns the beginning of links from a page that r requests to paths of the handler. On the same site that is
+// only the prefix. distance is smaller for nearer addresses. ok is false if the sender of r cannot reach the handler.
 func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
@@ -85,7 +85,7 @@ func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) 
 	return site.String(), distance, true
 }
 
-// covers reports whether a site with the host of the address answers to a name.
+// covers reports whether a site with the address's host serves the host name.
 func (a Address) covers(name string) bool {
 	if rest, wild := strings.CutPrefix(a.Host, "*."); wild {
 		_, parent, ok := strings.Cut(name, ".")
@@ -94,7 +94,7 @@ func (a Address) covers(name string) bool {
 	return a.Host == "" || strings.EqualFold(a.Host, name)
 }
 
-// admits reports whether the matchers in front of the handler let a path pass.
+// admits reports whether the matchers in front of the handler admit a path.
 func (a Address) admits(path string) bool {
 	return len(a.paths) == 0 || slices.ContainsFunc(a.paths, func(pattern string) bool {
 		if prefix, open := strings.CutSuffix(pattern, "*"); open {
@@ -104,8 +104,8 @@ func (a Address) admits(path string) bool {
 	})
 }
 
-// URL returns the URL of a path of the service for the sender of r: a path if it is on the same site, and else an
-// absolute URL. It returns "" if there is no such path or the sender cannot get there.
+// URL returns the URL of a path of the service for the sender of r: only a path if it is on the same site, otherwise an
+// absolute URL. It returns "" if path is empty, or if the sender cannot reach the path.
 func (m *Mounted) URL(r *http.Request, path string) string {
 	found, nearest := "", 0
 	for _, a := range m.Addresses {
@@ -119,13 +119,13 @@ func (m *Mounted) URL(r *http.Request, path string) string {
 	return found
 }
 
-// Services returns the services of the process that Presence.Visible shows to the sender of r. The home pages come
-// first, and the others are sorted by title.
+// Services returns the services of the process that may be shown to the sender of r. Home pages come first; the other
+// services are sorted by title.
 func (a *App) Services(r *http.Request) []*Mounted {
 	return slices.DeleteFunc(a.AllServices(), func(m *Mounted) bool { return m.Visible != nil && !m.Visible(r) })
 }
 
-// AllServices returns all services of the process, in the order of Services. Only administrators may see them.
+// AllServices returns all services of the process, in the order of Services. Only administrators may see this list.
 func (a *App) AllServices() []*Mounted {
 	if all := a.mounted.Load(); all != nil {
 		return slices.Clone(*all)
@@ -133,7 +133,7 @@ func (a *App) AllServices() []*Mounted {
 	return nil
 }
 
-// Bar returns a function that returns what the bar at the top of the pages of a service shows.
+// Bar returns a function that describes the bar at the top of a service's pages.
 func (a *App) Bar(service string) func(*http.Request) look.Bar {
 	return func(r *http.Request) look.Bar {
 		bar := look.Bar{Brand: a.BrandOfPages(), Current: service}
@@ -168,7 +168,7 @@ func (a *App) findServices() {
 	a.mounted.Store(&all)
 }
 
-// homeService is the name of the service whose page lists the others.
+// homeService is the name of the service whose page lists all services.
 const homeService = "home"
 
 func boolCompare(x, y bool) int {
@@ -181,7 +181,7 @@ func boolCompare(x, y bool) int {
 	return -1
 }
 
-// listening returns the addresses on which a server listens, without hosts.
+// listening returns the addresses on which a server listens, without host names.
 func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
 	plain := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
 	for _, text := range server.Listen {
@@ -216,20 +216,20 @@ func splitHost(host string) (name, port string) {
 	return strings.Trim(host, "[]"), ""
 }
 
-// ofMachine reports whether a host is a name or an address of this machine only.
+// ofMachine reports whether a host is a name or an address that only this machine can reach.
 func ofMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") ||
 		ip != nil && ip.IsLoopback()
 }
 
-// walk collects the services from the routes of a server.
+// walk walks the routes of a server and collects the services.
 type walk struct {
 	server *caddyhttp.Server
 	all    *[]*Mounted
 }
 
-// maxDepth limits how deep routes nest, since a named route may invoke itself.
+// maxDepth limits the nesting of routes, because a named route may invoke itself.
 const maxDepth = 50
 
 func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
@@ -237,17 +237,17 @@ func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 		return
 	}
 	for _, route := range routes {
-		if len(route.MatcherSets) == 0 { // later routes do not see what it strips from the path either
+		if len(route.MatcherSets) == 0 { // a prefix that it strips is missing in later routes too
 			address = w.handlers(route.Handlers, address, depth)
 			continue
 		}
-		for _, inner := range narrowed(address, route.MatcherSets) {
+		for _, inner := range narrowAddress(address, route.MatcherSets) {
 			w.handlers(route.Handlers, inner, depth)
 		}
 	}
 }
 
-// handlers walks the handlers of a route and returns the address that applies to what follows them.
+// handlers walks the handlers of a route. It returns the address for the handlers and routes that follow.
 func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address, depth int) Address {
 	for _, handler := range handlers {
 		switch handler := handler.(type) {
@@ -268,8 +268,8 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 	return address
 }
 
-// narrowed returns the addresses that are left of one behind sets of matchers.
-func narrowed(outer Address, sets caddyhttp.MatcherSets) []Address {
+// narrowAddress returns the addresses behind matchers. outer is the address in front of them.
+func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
 		narrow := outer
@@ -295,7 +295,8 @@ func narrowed(outer Address, sets caddyhttp.MatcherSets) []Address {
 	return all
 }
 
-// resolveHosts resolves the placeholders of hosts. It leaves out hosts that depend on the request, since they have no address.
+// resolveHosts resolves the placeholders of hosts. Hosts that depend on the request are left out, because they have no
+// fixed address.
 func resolveHosts(hosts []string) (all []string) {
 	for _, host := range hosts {
 		if host = caddy.NewReplacer().ReplaceKnown(host, ""); !strings.Contains(host, "{") && host != "" {
@@ -305,7 +306,7 @@ func resolveHosts(hosts []string) (all []string) {
 	return all
 }
 
-// add adds a handler to the service it belongs to.
+// add adds a handler to its service.
 func (w *walk) add(p Presence, address Address) {
 	i := slices.IndexFunc(*w.all, func(m *Mounted) bool {
 		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API &&

@@ -175,8 +175,8 @@ func sees(r *http.Request) *http.Request {
 	return r
 }
 
-// TestServicesNone checks that an app without servers has no services.
-func TestServicesNone(t *testing.T) { //nolint:paralleltest // see app_test.go
+// TestServicesWithoutServers checks that an app without servers has no services.
+func TestServicesWithoutServers(t *testing.T) { //nolint:paralleltest // see app_test.go
 	t.Chdir(t.TempDir())
 	app := provision(t, "{}")
 	app.findServices()

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Reseal seals with the current master key, the first of the keyring, all secrets of the services of the configuration
-// that another master key has sealed. All nodes seal with the current key from then on, so each must have it. Reseal
-// works while servers run, and may be interrupted and called again. It calls progress after each batch, and returns
-// what it has done for each service until then, also with an error.
+// Reseal encrypts secrets again with the current master key, the first key of the keyring. It does so for all services
+// of the configuration and all secrets that another key has encrypted. From then on all nodes encrypt with the current
+// key, so every node must have it. Reseal works while servers run; it may be interrupted and called again. It calls
+// progress after each batch. done counts the processed secrets of each service, even if an error is returned.
 func (a *App) Reseal(
 	ctx context.Context, progress func(service string, done sealed.Result),
 ) (done map[string]sealed.Result, err error) {
-	services, err := a.sealedServices()
+	services, err := a.sealedServiceNames()
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func (a *App) Reseal(
 	return done, nil
 }
 
-// OpenSealed opens, for a command, the database of a service that keeps secrets and its keyring. It waits for the
-// database as OpenDatabase does. A keyring that does not fit the database is an error.
+// OpenSealed opens, for a command, the database of a service that stores secrets, and its keyring. It waits for the
+// database as OpenDatabase does. It returns an error if the keyring does not fit the database.
 func (a *App) OpenSealed(ctx context.Context, service string) (*store.DB, *sealed.Ring, error) {
 	databases, rings, err := a.openSealed(ctx, service)
 	if err != nil {
@@ -53,8 +53,8 @@ func (a *App) OpenSealed(ctx context.Context, service string) (*store.DB, *seale
 	return databases[0], rings[0], rings[0].Check(ctx)
 }
 
-// openSealed opens the databases of services that keep secrets, with all their schemas, and the keyring of each, which
-// is not checked yet.
+// openSealed opens the databases of services that store secrets, with all their schemas, and the keyring of each
+// service. It does not check the keyrings against the databases.
 func (a *App) openSealed(
 	ctx context.Context, services ...string,
 ) (databases []*store.DB, rings []*sealed.Ring, err error) {
@@ -75,7 +75,7 @@ func (a *App) openSealed(
 		return nil, nil, err
 	}
 	for _, db := range databases {
-		if err := await(ctx, db); err != nil {
+		if err := openAndWait(ctx, db); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -89,9 +89,9 @@ func (a *App) openSealed(
 	return databases, rings, nil
 }
 
-// sealedServices returns the names of the services of the configuration that keep secrets in their databases. If there
-// is none, as without a configuration file, it returns that of the gateway, whose commands need no file.
-func (a *App) sealedServices() (names []string, err error) {
+// sealedServiceNames returns the names of the configuration's services that store secrets in their databases. If there
+// is no such service, as without a configuration file, it returns the gateway, whose commands need no file.
+func (a *App) sealedServiceNames() (names []string, err error) {
 	for _, name := range Services() {
 		if len(registered[name].Sealed) == 0 {
 			continue

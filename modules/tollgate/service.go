@@ -25,65 +25,65 @@ func init() {
 
 // Service describes a service to this package. The service's module registers it once.
 type Service struct {
-	// Name is the name in the line `tollgate <name>`, for a database of the service's own, and in the directive health.
+	// Name is the name in the line `tollgate <name>`, in the option database, and in the directive health.
 	Name string
 
-	// Form is the long form that the line stands for, as it would be written by hand: a route in a text/template.
-	// {{.name}} is the option with that name: the words that its Read returned, or the whole option if it has no Read.
-	// {{.block}} has the lines for the block of the service's own directive, and {{.costs.x}} has the costs of Costs,
-	// each for a line of the directive budget.
+	// Form is the long form of the line, as a user would write it by hand: a route, as a text/template. {{.name}} is the
+	// option with that name: the words that its Read returned, or the whole option if it has no Read. {{.block}} has the
+	// lines for the block of the service's directive. {{.costs.x}} has the costs that Costs returns for x, each for a line
+	// of the directive budget.
 	Form string
 
-	// Options are the options that only the line has.
+	// Options are the options that only the line `tollgate <name>` has.
 	Options []Option
 
-	// Block names the options of the service's own directive, which parses them.
+	// Block names the options of the service's directive, which parses them.
 	Block []string
 
-	// Costs returns the costs of the route table that are not 1, by the name of a budget.
+	// Costs returns the costs of the service's routes that are not 1, by the name of a budget.
 	Costs func() map[string][]Cost
 
-	// Schemas are the tables that the service may have, in its own database or the common one.
+	// Schemas are the tables that the service may have in its database.
 	Schemas []store.Schema
 
-	// Sealed are the columns with the secrets that the keyring has sealed. Default: none.
+	// Sealed are the columns with secrets that the keyring has encrypted. Default: none.
 	Sealed sealed.Columns
 
-	// Handlers names the handlers that use the service's database. Folder returns, for the JSON of such a handler, the
-	// folder with files that are not in the database, or "" if there is none; a nil Folder means that the service keeps
-	// no files. Keys means that those files are secret keys, which a backup may omit.
+	// Handlers names the handlers that use the service's database. Folder returns the folder in which such a handler
+	// stores files, or "" if it stores none; handler is its JSON. A nil Folder means that the service stores no files.
+	// Keys means that the files are secret keys, which a backup may omit.
 	Handlers []string
 	Folder   func(a *App, handler json.RawMessage) (string, error)
 	Keys     bool
 
-	// Command is the service's own command, tollgate <command>.
+	// Command is the service's command, tollgate <command>.
 	Command caddycmd.Command
 }
 
-// Option is an option of a service's line.
+// Option is an option of a line `tollgate <name>`.
 type Option struct {
 	Name string
-	// Read checks the words after the name and returns those to use. Default: the option is taken as it was written,
+	// Read checks the words after the option's name, and returns the words to use. Default: the option is used unchanged,
 	// with its block.
 	Read func(d *caddyfile.Dispenser) ([]caddyfile.Token, error)
-	// Excludes names another option that excludes this one. Default: none.
+	// Excludes names an option that cannot be combined with this option. Default: none.
 	Excludes string
 }
 
-// Cost is what a request takes from a budget.
+// Cost is the number of units that a kind of request takes from a budget.
 type Cost struct {
 	Units        int64
 	Method, Path string // in the spelling of the directive budget
 }
 
-// String returns the argument of the option cost of budget.
+// String returns the arguments of the option cost of the directive budget.
 func (c Cost) String() string { return fmt.Sprintf("%d %s %s", c.Units, c.Method, c.Path) }
 
-// registered has the services by name.
+// registered has the registered services by name.
 var registered = make(map[string]*Service)
 
-// Register adds a service and its command. It is called from the init function of the service's module and panics if
-// the name is taken.
+// Register adds a service and its command. The init function of the service's module calls it. It panics if the name is
+// already registered.
 func Register(s Service) {
 	if registered[s.Name] != nil {
 		panic("the service " + s.Name + " is registered twice")
@@ -97,16 +97,16 @@ func Register(s Service) {
 // Services returns the sorted names of all services.
 func Services() []string { return slices.Sorted(maps.Keys(registered)) }
 
-// Known returns an error if there is no such service.
-func Known(service string) error {
+// CheckService returns an error if no service with this name is registered.
+func CheckService(service string) error {
 	if registered[service] == nil {
 		return fmt.Errorf("there is no service %q; there are: %s", service, strings.Join(Services(), ", "))
 	}
 	return nil
 }
 
-// Word parses an option with one argument. It is a Read function of Option.
-func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+// ReadWord parses an option with one argument. It can be used as Option.Read.
+func ReadWord(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 {
 		return nil, d.ArgErr()
@@ -114,8 +114,8 @@ func Word(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return words, nil
 }
 
-// Off parses an option that can only be switched off. It is a Read function of Option.
-func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
+// ReadOff parses an option whose only argument is off. It can be used as Option.Read.
+func ReadOff(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 || words[0].Text != "off" {
@@ -124,20 +124,19 @@ func Off(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return words, nil
 }
 
-// words are the arguments of an option. Their String is what a line of the long form has.
-type words []string
+// arguments are the arguments of an option. In a template they are written separated by spaces.
+type arguments []string
 
-func (w words) String() string { return strings.Join(w, " ") }
+func (w arguments) String() string { return strings.Join(w, " ") }
 
-// LongForm returns the long form of a service as formatted text. options has the arguments of those options of its line
-// that have a Read.
+// LongForm returns the long form of a service as formatted text. options has the arguments of options that have a Read.
 func LongForm(service string, options map[string][]string) (string, error) {
-	if err := Known(service); err != nil {
+	if err := CheckService(service); err != nil {
 		return "", err
 	}
 	values := make(map[string]any)
 	for name, value := range options {
-		values[name] = words(value)
+		values[name] = arguments(value)
 	}
 	text, err := registered[service].expand(values)
 	return string(caddyfile.Format([]byte(text))), err
@@ -157,8 +156,8 @@ func (s *Service) expand(values map[string]any) (string, error) {
 	return text.String(), err
 }
 
-// needsService returns the error for a line that names no service. A line with a block may be meant as the global
-// option.
+// needsService returns the error for a line without a service. If the line has a block, the user may have meant the
+// global option.
 func needsService(h httpcaddyfile.Helper) error {
 	hint := ""
 	if h.NextBlock(0) {
@@ -167,7 +166,7 @@ func needsService(h httpcaddyfile.Helper) error {
 	return h.Errf("tollgate needs a service; there are: %s%s", strings.Join(Services(), ", "), hint)
 }
 
-// parseService mounts a whole service by one line, which stands for its long form:
+// parseService parses a line that mounts a whole service, by expanding it to its long form:
 //
 //	tollgate [<matcher>] <service> {
 //		<option of the line, or of the service's own directive>
@@ -184,14 +183,14 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		return nil, needsService(h)
 	}
 	name := h.Val()
-	if err := Known(name); err != nil {
+	if err := CheckService(name); err != nil {
 		return nil, h.WrapErr(err)
 	}
 	if h.NextArg() {
 		return nil, h.ArgErr()
 	}
 	service := registered[name]
-	var w written
+	var w userTokens
 	values, err := service.read(h.Dispenser, &w)
 	if err != nil {
 		return nil, err
@@ -200,7 +199,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	route, err := expanded(h, name, long, w)
+	route, err := parseLongForm(h, name, long, w)
 	if err != nil {
 		return nil, err
 	}
@@ -211,22 +210,23 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return withHome(h, name, route)
 }
 
-// expanded parses a long form to a route, with the pieces of w in the places of their marks.
-func expanded(h httpcaddyfile.Helper, service, long string, w written) (route caddyhttp.Route, err error) {
-	// The block around the text makes it a segment that Caddy can parse.
+// parseLongForm parses a long form to a route. The marks in long are replaced with the tokens in w.
+func parseLongForm(h httpcaddyfile.Helper, service, long string, w userTokens) (route caddyhttp.Route, err error) {
+	// The block around the text makes the text a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
 	if err != nil {
 		return route, err
 	}
-	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.putInto(tokens))))
+	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(w.insert(tokens))))
 	if err != nil {
 		return route, err
 	}
 	return handler.(*caddyhttp.Subroute).Routes[0], nil
 }
 
-// read parses the block of the line. The values that it returns have marks of w in place of what the user wrote.
-func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, error) {
+// read parses the block of the line. It returns the values for the template. The values contain marks; the user's
+// tokens are added to w.
+func (s *Service) read(d *caddyfile.Dispenser, w *userTokens) (map[string]any, error) {
 	values := make(map[string]any)
 	var block []string
 	for d.NextBlock(0) {
@@ -247,7 +247,7 @@ func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, erro
 			if err != nil {
 				return nil, err
 			}
-			value := make(words, len(tokens))
+			value := make(arguments, len(tokens))
 			for i, token := range tokens {
 				value[i] = w.add(token)
 			}
@@ -273,29 +273,29 @@ func (s *Service) optionNames() []string {
 	return append(names, s.Block...)
 }
 
-// written holds pieces of what the user wrote. The text of the long form has marks in their places, so that the pieces
-// are not converted to text, keep their quotes, and errors have their file and line.
-type written [][]caddyfile.Token
+// userTokens holds groups of tokens that the user wrote. The text of the long form has a mark in place of each group.
+// So the tokens keep their quotes, and errors name the user's file and line.
+type userTokens [][]caddyfile.Token
 
-// add adds a piece and returns its mark.
-func (w *written) add(tokens ...caddyfile.Token) string {
+// add adds a group of tokens and returns its mark.
+func (w *userTokens) add(tokens ...caddyfile.Token) string {
 	*w = append(*w, tokens)
-	return writtenMark + strconv.Itoa(len(*w)-1)
+	return tokenMark + strconv.Itoa(len(*w)-1)
 }
 
-// writtenMark begins a mark. The long forms do not contain it.
-const writtenMark = "…"
+// tokenMark begins a mark. The long forms do not contain this character.
+const tokenMark = "…"
 
-// putInto replaces the marks by the pieces. The words before a mark on the same line become copies of the user's first
-// token with their own text, because Caddy takes tokens of different files to be on different lines.
-func (w *written) putInto(long []caddyfile.Token) []caddyfile.Token {
+// insert replaces the marks in long with their groups of tokens. Caddy takes tokens from different files to be on
+// different lines. So the words in front of a mark get the file and line of the user's first token.
+func (w *userTokens) insert(long []caddyfile.Token) []caddyfile.Token {
 	tokens := make([]caddyfile.Token, 0, len(long))
 	line := 0 // index of the first token of the line
 	for i, t := range long {
 		if i > 0 && t.Line != long[i-1].Line {
 			line = len(tokens)
 		}
-		number, marked := strings.CutPrefix(t.Text, writtenMark)
+		number, marked := strings.CutPrefix(t.Text, tokenMark)
 		if !marked {
 			tokens = append(tokens, t)
 			continue

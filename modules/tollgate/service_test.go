@@ -77,7 +77,7 @@ func init() {
 	}
 	Register(Service{
 		Name: "hello", Form: helloForm, Block: []string{"name"},
-		Options: []Option{{Name: "limit", Read: Word}, {Name: "header"}, {Name: "guests", Read: Off}},
+		Options: []Option{{Name: "limit", Read: ReadWord}, {Name: "header"}, {Name: "guests", Read: ReadOff}},
 		Costs: func() map[string][]Cost {
 			return map[string][]Cost{"all": {{Units: 10, Method: "GET", Path: "/hello"}}}
 		},

@@ -6,21 +6,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// signOutListener is a service that wants to know about sign-outs.
+// signOutListener is a service with a function for the end of sessions.
 type signOutListener struct {
 	service string
 	end     func(ctx context.Context, issuer, subject string) error
 }
 
-// OnSignOut registers a function that is called with each person who signs out at another service of the configuration.
-// It ends the sessions of the person that began with the account of that issuer. A module calls OnSignOut while it is
-// provisioned.
+// OnSignOut registers the function that ends a person's sessions at a service. It is called when the person signs out
+// at another service of the configuration. issuer and subject identify the person at the OpenID provider. A module
+// calls OnSignOut while it is provisioned.
 func (a *App) OnSignOut(service string, end func(ctx context.Context, issuer, subject string) error) {
 	a.onSignOut = append(a.onSignOut, signOutListener{service, end})
 }
 
-// SignedOut tells the other services that a person has signed out at service, and returns when they have ended the
-// person's sessions. Errors are logged: the person is signed out all the same where it was asked for.
+// SignedOut calls the other services' functions when a person has signed out at service. It returns when they have
+// ended the person's sessions. Errors are logged, because the person is signed out at service in any case.
 func (a *App) SignedOut(ctx context.Context, service, issuer, subject string) {
 	for _, l := range a.onSignOut {
 		if l.service == service {

@@ -7,20 +7,20 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// sitesState is the key of the sites in the state of a Caddyfile adapter.
+// sitesState is the key of the sites in the state of Caddy's Caddyfile adapter.
 const sitesState = "tollgate.sites"
 
-// site is a block of a Caddyfile with lines `tollgate <service>`.
+// site is a site block of a Caddyfile with lines `tollgate <service>`.
 type site struct {
-	helper  httpcaddyfile.Helper // keeps alive what identifies the block
+	helper  httpcaddyfile.Helper // keeps the map alive that identifies the block
 	service string               // that of the first line
 	home    *caddyhttp.Route     // route of the home page; nil if there is none yet
 }
 
-// siteOf returns the site whose line is parsed, or nil if that cannot be determined.
+// siteOf returns the site of the line that is being parsed, or nil if that cannot be determined.
 //
-// Caddy does not tell a directive in which block it is. All lines of a block share the map of its named matchers,
-// though, and no other block has that map, so its address identifies the block.
+// Caddy does not pass a directive its block. But all lines of a block share one map of named matchers, and no other
+// block has the same map, so the map's address identifies the block.
 func siteOf(h httpcaddyfile.Helper) *site {
 	matchers := reflect.ValueOf(h).FieldByName("matcherDefs")
 	if matchers.Kind() != reflect.Map || matchers.IsNil() || h.State == nil {
@@ -39,8 +39,9 @@ func siteOf(h httpcaddyfile.Helper) *site {
 	return s
 }
 
-// withHome returns the routes of a line: that of its service and, with the second service of a site, that of a home
-// page unless the site has one. A line `tollgate home` replaces a home page that was added automatically.
+// withHome returns the routes of a line: the route of its service and, with the second service of a site, the route of
+// a home page, unless the site has a home page. A line `tollgate home` replaces a home page that was added
+// automatically.
 func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]httpcaddyfile.ConfigValue, error) {
 	routes := []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}
 	s := siteOf(h)
@@ -48,7 +49,7 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 	case s == nil:
 		return routes, nil
 	case service == homeService && s.home != nil:
-		// the site has a copy of the route already, which shares these slices
+		// The site already has a copy of the route, which shares these slices.
 		copy(s.home.HandlersRaw, route.HandlersRaw)
 		copy(s.home.MatcherSetsRaw, route.MatcherSetsRaw)
 		return nil, nil
@@ -65,7 +66,7 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 	if err != nil {
 		return nil, err
 	}
-	home, err := expanded(h, homeService, long, nil)
+	home, err := parseLongForm(h, homeService, long, nil)
 	if err != nil {
 		return nil, err
 	}

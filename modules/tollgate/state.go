@@ -17,7 +17,7 @@ import (
 // commonDatabase is the name of the common database in a backup.
 const commonDatabase = "common"
 
-// State returns what the configuration stores, for a backup: the databases, the key file, and the folders of its
+// State returns the stored data of the configuration, for a backup: the databases, the key file, and the folders of
 // services.
 func (a *App) State() (s backup.State, err error) {
 	if s.Databases, err = a.databases(); err != nil {
@@ -34,7 +34,7 @@ func (a *App) State() (s backup.State, err error) {
 	return s, err
 }
 
-// databases returns all databases of the configuration. A database with two names is returned once.
+// databases returns all databases of the configuration, each once.
 func (a *App) databases() (all []backup.Database, err error) {
 	seen := make(map[any]bool)
 	take := func(name string, storage Storage) error {
@@ -59,14 +59,14 @@ func (a *App) databases() (all []backup.Database, err error) {
 	return all, err
 }
 
-// Existing removes what does not exist from a state. A missing database file is an error, except for the common
-// database if it is the default and there are others.
+// Existing returns a state without the files that do not exist. A missing database file is an error, unless it is the
+// default common database and the services have other databases.
 func (a *App) Existing(s backup.State) (backup.State, error) {
 	var existing []backup.Database
 	for _, d := range s.Databases {
 		file := d.DB.File()
 		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
-			if d.Name == commonDatabase && !a.chosen && len(s.Databases) > 1 {
+			if d.Name == commonDatabase && !a.commonNamed && len(s.Databases) > 1 {
 				continue
 			}
 			return s, noDatabase(file)
@@ -82,14 +82,14 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 	return s, nil
 }
 
-// FilesFolder returns the folder in which the handlers of a service keep files. It is empty if they keep none in a
+// FilesFolder returns the folder in which the handlers of a service store files, or "" if they store no files in a
 // folder.
 func (a *App) FilesFolder(service string) (string, error) {
 	folders, err := a.folders()
 	return folders[service], err
 }
 
-// folders returns the folders with files, by service.
+// folders returns the folders in which services store files, by service.
 func (a *App) folders() (map[string]string, error) {
 	folders := make(map[string]string)
 	for _, name := range Services() {
@@ -115,7 +115,7 @@ func (a *App) folders() (map[string]string, error) {
 	return folders, nil
 }
 
-// WithoutKeys returns a state without the master key and the folders that hold keys of services.
+// WithoutKeys returns a state without the master key and without the folders that contain services' secret keys.
 func WithoutKeys(s backup.State) backup.State {
 	s.KeyFile, s.Folders = "", maps.Clone(s.Folders)
 	maps.DeleteFunc(s.Folders, func(service, _ string) bool { return registered[service].Keys })
@@ -130,7 +130,7 @@ func (a *App) ConfigJSON() json.RawMessage {
 	return a.config
 }
 
-// Handlers calls do for each handler of a service, wherever it is in the configuration that a command works on.
+// Handlers calls do with the JSON of each handler of a service in the configuration that a command works on.
 func (a *App) Handlers(service string, do func(handler json.RawMessage) error) error {
 	return a.handlers(registered[service], do)
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// processStart is when the process began.
+// processStart is when the process started.
 var processStart = time.Now()
 
-// Began returns when the process began, and when the configuration was loaded.
-func (a *App) Began() (process, configuration time.Time) { return processStart, a.loaded }
+// StartTimes returns when the process started, and when the configuration was loaded.
+func (a *App) StartTimes() (process, configuration time.Time) { return processStart, a.loaded }
 
-// ServedDatabase is a database that services of the configuration use.
+// ServedDatabase is a database with the services that use it.
 type ServedDatabase struct {
 	DB       *store.DB
 	Services []string // sorted
 }
 
-// ServedDatabases returns the databases of all services, those with more services first.
+// ServedDatabases returns the databases of all services. Databases with more services come first.
 func (a *App) ServedDatabases() (all []ServedDatabase) {
 	for _, service := range slices.Sorted(maps.Keys(a.served)) {
 		i := slices.IndexFunc(all, func(s ServedDatabase) bool { return s.DB == a.served[service] })
@@ -37,7 +37,7 @@ func (a *App) ServedDatabases() (all []ServedDatabase) {
 	return all
 }
 
-// backupFile is the file with the record of the last backup, in the folder for files of the keyring.
+// backupFile is the name of the file with the record of the last backup, in the keyring's folder.
 const backupFile = "last-backup.json"
 
 // Backup is the record of a backup.
@@ -62,7 +62,7 @@ func (a *App) NoteBackup(b Backup) error {
 	return os.Rename(file+".new", file)
 }
 
-// LastBackup returns the record of the last backup, or ok as false if there is none.
+// LastBackup returns the record of the last backup. It returns ok as false if there is no record.
 func (a *App) LastBackup() (b Backup, ok bool) {
 	text, err := os.ReadFile(filepath.Join(a.dir, backupFile))
 	return b, err == nil && json.Unmarshal(text, &b) == nil

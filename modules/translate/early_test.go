@@ -148,9 +148,9 @@ func TestTranslateUnreadBody(t *testing.T) {
 	}
 }
 
-// TestTranslateBehindTheRequest: what the transport converts behind the end of the
-// request is not in memory that other requests get.
-func TestTranslateBehindTheRequest(t *testing.T) {
+// TestTranslateAfterRequestEnds checks that a conversion after the end of the request does not use memory that other
+// requests get.
+func TestTranslateAfterRequestEnds(t *testing.T) {
 	t.Parallel()
 	h := &Handler{Formats: []hub.Format{hub.Messages}}
 	if err := h.Provision(caddy.Context{}); err != nil {
@@ -192,9 +192,9 @@ func wantUntouched(status int, text string) func(*testing.T, *httptest.ResponseR
 	}
 }
 
-// TestTranslateHastyServer puts reverse_proxy between the client and a server that
+// TestTranslateServerAnswersEarly puts reverse_proxy between the client and a server that
 // answers as soon as it has the head of the request.
-func TestTranslateHastyServer(t *testing.T) {
+func TestTranslateServerAnswersEarly(t *testing.T) {
 	hasty, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

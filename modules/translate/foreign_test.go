@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestTranslateForeign: the server gets the members that were read, and none that it
-// could take for them.
-func TestTranslateForeign(t *testing.T) {
+// TestTranslateUnknownMembers checks that the server gets the members that were read, and no members that
+// it could mistake for them.
+func TestTranslateUnknownMembers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
 		`"Model":"evil"`, `"MODEL":"evil"`, `"mo\u0044el":"evil"`, `"models":["evil"]`, `"Stream":true`, `"\u017ftream":true`, `"maxTokens":9999999`,

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/body"
 )
 
-// server describes the chat server behind this middleware. Nothing is known about it, so it only gets what every chat
-// server understands.
+// server describes the chat server behind this middleware. Its features are unknown, so requests contain only fields
+// that every chat server understands.
 var server = catalog.Provider{Code: "upstream", Name: "upstream", Shape: catalog.DefaultShape()}
 
 // conversion is the result of converting the client's request.
@@ -21,7 +21,7 @@ type conversion struct {
 	err     error
 }
 
-// convert reads the client's request and writes the chat completion. It does so once, for the first caller; others get
+// convert reads the client's request and converts it to a chat completion. The first call does so; later calls return
 // the same result.
 func (t *translation) convert() *conversion {
 	t.once.Do(func() {
@@ -32,7 +32,7 @@ func (t *translation) convert() *conversion {
 	return t.conversion.Load()
 }
 
-// failure returns the error of the conversion. It returns nil if it succeeded or has not happened yet.
+// failure returns the error of the conversion. It returns nil if the conversion succeeded or has not happened yet.
 func (t *translation) failure() error {
 	if result := t.conversion.Load(); result != nil {
 		return result.err
@@ -40,7 +40,7 @@ func (t *translation) failure() error {
 	return nil
 }
 
-// write converts the request into result, and keeps the memory of the body until the end of the request.
+// write stores the converted request in result. The memory of the body is held until release is called.
 func (t *translation) write(result *conversion) error {
 	text, lease, err := body.Read(t.client, t.Request, t.handler.memory, "")
 	if err != nil {
@@ -48,25 +48,25 @@ func (t *translation) write(result *conversion) error {
 	}
 	lease.Keep() // the transport may convert after the request has ended
 	t.hold(lease)
-	ask, err := t.Format.Read(text, t.options)
+	request, err := t.Format.Read(text, t.options)
 	if err != nil {
 		return err
 	}
-	written, err := t.handler.write(ask)
+	written, err := t.handler.write(request)
 	if err != nil {
 		return err
 	}
-	result.request, result.body, result.dropped = ask, written.Body, append(ask.Dropped, written.Dropped...)
+	result.request, result.body, result.dropped = request, written.Body, append(request.Dropped, written.Dropped...)
 	return nil
 }
 
-// write writes a request for the server.
-func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
-	if ask.OwnFormatError != nil {
-		return hub.Written{}, ask.OwnFormatError
+// write returns the request as a chat completion for the server.
+func (h *Handler) write(request *hub.Request) (hub.Written, error) {
+	if request.OwnFormatError != nil {
+		return hub.Written{}, request.OwnFormatError
 	}
 	model := catalog.Model{
-		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true,
+		Provider: server.Code, ID: h.Model, Family: request.Model, Tools: true, JSONSchema: true, Prefill: true,
 		Reasoning:  h.Reasoning,
 		Modalities: []string{catalog.ModalityText, catalog.ModalityImage, catalog.ModalityFile, catalog.ModalityAudio},
 	}
@@ -74,24 +74,24 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 		model.ReasoningEfforts = []string{"low", "medium", "high"}
 	}
 	if model.ID == "" {
-		model.ID = ask.Model
+		model.ID = request.Model
 	}
-	return formats.Chat().Write(ask, &hub.Target{
+	return formats.Chat().Write(request, &hub.Target{
 		Provider: &server, Model: &model, Drop: server.Shape.Drop, MaxTokensField: server.Shape.MaxTokensField,
 		StreamUsage: server.Shape.StreamUsage,
 	})
 }
 
-// pass returns the translation of the server's answer into the client's format. whole means that the answer is not an
-// event stream.
-func (t *translation) pass(ask *hub.Request, complete bool) hub.Pass {
+// pass returns the translation of the server's answer into the client's format. complete means that the answer is not
+// an event stream.
+func (t *translation) pass(request *hub.Request, complete bool) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
-	if t.Format.Facts().CountsFirst && ask.Stream {
-		reply.InputTokens = hub.CountTokens(ask)
+	if t.Format.Facts().CountsFirst && request.Stream {
+		reply.InputTokens = hub.CountTokens(request)
 	}
 	from, to := formats.Chat().NewReader(&server), t.Format.NewWriter
-	if ask.Stream && complete {
-		return hub.Streamed(from, to(ask, reply), to(ask, reply))
+	if request.Stream && complete {
+		return hub.Streamed(from, to(request, reply), to(request, reply))
 	}
-	return hub.Translate(from, to(ask, reply))
+	return hub.Translate(from, to(request, reply))
 }

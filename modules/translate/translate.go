@@ -1,4 +1,4 @@
-// Package translate is the middleware that lets clients of one model API use a server that speaks another.
+// Package translate provides the middleware that lets clients of one model API use a server with a different model API.
 package translate
 
 import (
@@ -28,37 +28,39 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler lets clients of the messages API, the Responses API or Amazon Bedrock's Converse API use a server that speaks
-// chat completions. It translates requests, answers and streams, including tools, images and reasoning. Put
+// Handler lets clients of the messages API, the Responses API or Amazon Bedrock's Converse API use a server that has
+// only chat completions. It translates requests, answers and streams, including tools, images and reasoning. Put
 // `api_errors` of the same format around it.
 //
-// In front of `reverse_proxy`, a request to …/messages or …/responses is passed on as a chat completion to
-// …/chat/completions, and one to …/model/{model}/converse or …/converse-stream to …/v1/chat/completions;
-// …/messages/count_tokens and …/responses/input_tokens are answered here with an estimate. In front
-// of `cascade` nothing is converted here: the cascade takes the client's own bytes and answers in the client's format,
-// so that a provider that speaks it natively gets them unchanged. The cascade also counts tokens itself; use a matcher
-// to keep those paths from this handler.
+// In front of `reverse_proxy`, requests are passed on as chat completions: requests to …/messages or …/responses to
+// …/chat/completions, and requests to …/model/{model}/converse or …/converse-stream to …/v1/chat/completions. Requests
+// to …/messages/count_tokens and …/responses/input_tokens are answered here with an estimate. In front of `cascade`
+// nothing is converted here. The cascade takes the client's original request and answers in the client's format, so
+// that a provider with the same format gets the request unchanged. The cascade can also count tokens itself; use a
+// matcher to keep those paths from this handler.
 //
-// Fields of the request that the server does not get are listed in the header x-gateway-dropped-params of the answer.
-// Requests to other paths pass unchanged.
+// The answer's header x-gateway-dropped-params lists fields of the request that were not sent to the server. Requests
+// to other paths pass unchanged.
 //
-// If a server answers a request for a stream with a complete answer, the client gets it as events. Invalid UTF-8
-// becomes U+FFFD.
+// If a server answers a request for a stream with a complete answer, the client gets the answer as events. Invalid
+// UTF-8 becomes U+FFFD.
 //
-// A server may answer before it has read the request. An error is passed on at once in the client's format; any other
-// answer waits until the request is converted. The answer of a handler that never reads the body passes unchanged.
+// A server may answer before it has read the request. An early error is passed on at once, in the client's format; any
+// other answer waits until the request is converted. The answer of a handler that never reads the body passes
+// unchanged.
 //
-// Errors: 400 for what cannot be translated, with the JSON path; 408, 413 and 415 for the body, and 503 if there is no
-// memory for it; an error of the server keeps its status; 502 for a redirect and for an answer that cannot be read.
+// Errors: 400 with the JSON path for a request that cannot be translated; 408, 413 and 415 for the body, and 503 if
+// there is no memory for the body; 502 for a redirect and for an answer that cannot be read. An error of the server
+// keeps its status.
 type Handler struct {
 	// Formats are the formats that clients may use: "converse", "messages", "responses" or several. Required.
 	Formats []hub.Format `json:"formats,omitempty"`
 
-	// Model is sent to the server, whatever model the client asked for. Default: the client's.
+	// Model is the model name that is sent to the server instead of the client's. Default: the client's.
 	Model string `json:"model,omitempty"`
 
-	// Reasoning says that the server knows reasoning_effort. Default: it is not sent, since servers without reasoning
-	// models refuse it.
+	// Reasoning means that the server knows reasoning_effort. Default: the field is not sent, because servers without
+	// reasoning models refuse it.
 	Reasoning bool `json:"reasoning,omitempty"`
 
 	sealer  *hub.Sealer
@@ -74,15 +76,15 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// tokenKey encrypts reasoning marks. Chat servers have no state that must survive a restart, so the key lives as long
-// as the process.
+// tokenKey encrypts reasoning state that clients store and send back. A chat server has no such state that must survive
+// a restart, so the key lives as long as the process.
 var tokenKey = func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails since Go 1.24
 	return key
 }()
 
-// Provision creates what all requests share.
+// Provision creates the objects that all requests share.
 func (h *Handler) Provision(caddy.Context) (err error) {
 	if h.memory, h.release, err = tollgate.TakeMemory(); err != nil {
 		return err
@@ -91,8 +93,8 @@ func (h *Handler) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// translatable are the formats of clients that can be translated: all but chat completions, which the server speaks.
-// names lists them for messages.
+// translatable are the formats that can be translated: all formats except chat completions, which the server has. names
+// lists them for error messages.
 var (
 	translatable = slices.DeleteFunc(slices.Clone(formats.All()), func(f formats.Format) bool {
 		return f == formats.Chat()
@@ -116,7 +118,7 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// Cleanup releases the memory budget; requests in progress keep using it.
+// Cleanup releases the memory budget. Requests in progress continue to use it.
 func (h *Handler) Cleanup() error {
 	if h.release == nil {
 		return nil
@@ -139,7 +141,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return h.translate(w, r, next, &place)
 }
 
-// translate passes the request on as a chat completion to the path below the same base.
+// translate passes the request on as a chat completion, to the chat completions path with the same base as the
+// request's path.
 func (h *Handler) translate(
 	w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, place *formats.Place,
 ) error {
@@ -191,17 +194,17 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 		return err
 	}
 	defer lease.Give()
-	ask, err := format.ReadCount(text, h.options(r, place))
+	request, err := format.ReadCount(text, h.options(r, place))
 	if err == nil {
-		_, err = h.write(ask) // a request that cannot be translated is not counted either
+		_, err = h.write(request) // a request that cannot be translated is not counted either
 	}
 	if err != nil {
 		return statusError(err)
 	}
-	return body.WriteCount(w, format, hub.CountTokens(ask))
+	return body.WriteCount(w, format, hub.CountTokens(request))
 }
 
-// translation is one request while it is handled.
+// translation is the state of one request that is being translated.
 type translation struct {
 	handler *Handler
 	body.Offer
@@ -219,7 +222,7 @@ type translation struct {
 	lease *wire.Lease // memory of the client's body and of its conversion
 }
 
-// hold keeps the memory of the body until release is called, or frees it if that has already happened.
+// hold keeps the memory of the body until release is called. If release was called already, hold frees the memory.
 func (t *translation) hold(lease *wire.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +250,7 @@ func (t *translation) fromServer(status int) bool {
 	if status >= 300 && status < 400 { // for example a redirect to a login page before the server
 		return false
 	}
-	// The server may have answered at once, before anything of the body was read.
+	// The server may have answered before any part of the body was read.
 	repl, ok := t.Request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return false
@@ -256,7 +259,7 @@ func (t *translation) fromServer(status int) bool {
 	return proxied
 }
 
-// converted is the body of the chat completion. The conversion takes place at the first Read.
+// converted is the body of the chat completion. The first Read converts the client's request.
 type converted struct {
 	t    *translation
 	body io.Reader
@@ -275,7 +278,8 @@ func (c *converted) Read(p []byte) (int, error) {
 	return c.body.Read(p)
 }
 
-// Close does not close the client's body. The HTTP server does that later; the answer may still need the conversion.
+// Close does not close the client's body, because the answer may still need the conversion. The HTTP server closes the
+// body later.
 func (c *converted) Close() error {
 	c.t.begun.Store(true)
 	return nil

@@ -283,9 +283,9 @@ func TestTranslateCountRefuses(t *testing.T) {
 	}
 }
 
-// TestTranslateWholeForAStream: a server that knows no streams serves the clients of
-// streams all the same, and bytes that are no UTF-8 reach none.
-func TestTranslateWholeForAStream(t *testing.T) {
+// TestTranslateCompleteAnswerToStreamRequest checks that clients get a stream from a server without streams, and that
+// they get no invalid UTF-8.
+func TestTranslateCompleteAnswerToStreamRequest(t *testing.T) {
 	t.Parallel()
 	for path, test := range map[string]struct{ body, end string }{
 		"/v1/messages":  {hello + `,"stream":true}`, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"},
@@ -329,7 +329,7 @@ func TestTranslateWholeForAStream(t *testing.T) {
 	}
 }
 
-func TestTranslateLeavesAlone(t *testing.T) {
+func TestTranslatePassesUnchanged(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		path string

@@ -22,29 +22,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 )
 
-// Bounds of an answer that is not streamed, in bytes.
+// Limits for an answer that is not streamed, in bytes.
 const (
 	maxReply = 32 << 20
 	maxError = 64 << 10
 )
 
-// Keep-alives of a stream (specification 2.7). After maxKeepAlives in a row no more are sent, so that the client's own
-// timeout can end the stream of a server that has gone silent.
+// Keep-alives of a stream (specification 2.7). After maxKeepAlives in a row no more are sent, so that the client's
+// timeout can end the stream of a silent server.
 const (
 	keepAliveEvery = 10 * time.Second
 	maxKeepAlives  = 30 // in a row
 )
 
-// The modes of a writer, which say how an answer is handled.
+// The modes of a writer, which determine the handling of an answer.
 const (
 	undecided = iota
-	untouched // passed on: it comes from a handler that took the request or never read it
+	untouched // passed on unchanged: the handler took the offer or never read the body
 	buffered  // translated when it is complete
 	streamed  // translated event by event
 	refused   // an error of the server
 )
 
-// writer receives the server's answer and writes the client's.
+// writer receives the server's answer and writes the answer in the client's format.
 type writer struct {
 	*caddyhttp.ResponseWriterWrapper
 	t      *translation
@@ -53,7 +53,7 @@ type writer struct {
 	err    error // sent in place of a refused answer
 	pass   hub.Pass
 	reply  []byte       // the answer so far, in the modes whole and refused
-	share  memory.Share // for kept and its translation, or for events of unusual size
+	share  memory.Share // for reply and its translation, or for unusually large events
 
 	events *wire.EventReader
 	coming []byte // bytes of the stream that events has not read yet
@@ -67,7 +67,7 @@ type writer struct {
 	silent int         // number of keep-alives since the last event of the server
 }
 
-// WriteHeader decides how the answer is handled.
+// WriteHeader chooses the mode from the status and the header.
 func (w *writer) WriteHeader(status int) {
 	if w.mode != undecided || status < 200 && status != http.StatusSwitchingProtocols {
 		if w.mode == undecided || w.mode == untouched {
@@ -108,7 +108,7 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// feed is the reader from which events reads the bytes that have arrived so far.
+// feed is the reader for events. It returns only the bytes that have arrived so far.
 type feed writer
 
 // Read implements io.Reader. It returns wire.ErrWait if all bytes were read.
@@ -149,7 +149,7 @@ func (w *writer) Write(p []byte) (int, error) {
 
 var errTooLarge = errors.New("the answer is larger than 32 MiB")
 
-// keep adds a part of an answer that is translated when it is complete.
+// keep appends a part of an answer to the buffer. The buffered answer is translated when it is complete.
 func (w *writer) keep(p []byte) error {
 	size := len(w.reply) + len(p)
 	if size > maxReply {
@@ -168,7 +168,7 @@ func (w *writer) keep(p []byte) error {
 	return nil
 }
 
-// mend replaces invalid UTF-8 in the kept answer, and takes memory if that makes it larger.
+// mend replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer larger.
 func (w *writer) mend() error {
 	size := wire.ValidUTF8Len(w.reply)
 	if size > maxReply {
@@ -195,7 +195,7 @@ func (w *writer) stream(p []byte) error {
 			break
 		}
 		if err == nil && event.Comment {
-			if w.begun || len(w.out) > 0 { // before that an error can still have a status of its own
+			if w.begun || len(w.out) > 0 { // until the first event, an error can still have a status
 				w.out = w.pass.KeepAlive(w.out)
 			}
 			continue
@@ -253,10 +253,10 @@ func (w *writer) onSilence() {
 	}
 	w.silent++
 	w.out = w.pass.KeepAlive(w.out[:0])
-	_ = w.send() // if the client has gone, the next event or the request's context shows it
+	_ = w.send() // an error is ignored; the next event or the request's context shows a client that has left
 }
 
-// fail ends a stream that broke: with an error status if nothing was sent yet, otherwise with the error event of the
+// fail ends a stream that broke off. It sends an error status if nothing was sent yet, otherwise the error event of the
 // client's format.
 func (w *writer) fail(err error) error {
 	w.done = true
@@ -276,8 +276,8 @@ func (w *writer) fail(err error) error {
 	return w.send()
 }
 
-// FlushError implements flushing for http.ResponseController. Translated streams are flushed after each event, and an
-// answer that is held back has nothing to flush.
+// FlushError implements flushing for http.ResponseController. Translated streams are flushed after each event, and a
+// buffered answer has nothing to flush.
 func (w *writer) FlushError() error {
 	if w.mode == untouched {
 		return http.NewResponseController(w.ResponseWriter).Flush()
@@ -294,8 +294,8 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // serve runs the next handler. reverse_proxy panics with ErrAbortHandler when the server breaks off, in order to cut
-// off the client too. If the answer is being translated, serve recovers, and finish reports the error in the client's
-// format instead.
+// off the client too. If the answer is being translated, serve recovers from this panic, and finish sends an error in
+// the client's format instead.
 func (w *writer) serve(next caddyhttp.Handler, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil && (p != http.ErrAbortHandler || w.pass == nil) { //nolint:errorlint // panics are compared as they are
@@ -357,7 +357,7 @@ func (w *writer) finish(err error) error {
 	return err
 }
 
-// release stops all writing: after the handler returns, the response writer must not be used any more.
+// release stops all writing. The response writer must not be used after the handler has returned.
 func (w *writer) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -371,10 +371,10 @@ func (w *writer) release() {
 	w.share.Free()
 }
 
-// noMemory returns the error with status 503 for an answer for which there is no memory.
+// noMemory returns the error with status 503 if there is no memory for an answer.
 func noMemory(err error) *apierror.Error { return apierror.Unavailable("memory for this answer", err) }
 
-// upstream returns the error with status 502 for an answer that is an error or cannot be read.
+// upstream returns the error with status 502 for a server's answer that is an error or cannot be read.
 func upstream(err error) error {
 	if errors.Is(err, memory.ErrFull) {
 		return noMemory(err)
@@ -385,7 +385,7 @@ func upstream(err error) error {
 	}
 }
 
-// failureKind returns the code and the type for a stream that broke. They keep overload and rate limits recognisable,
+// failureKind returns the code and the type for a stream that broke off. Overload and rate limits keep their codes,
 // because clients then wait and try again.
 func failureKind(err error) (code, kind string) {
 	code, kind = "upstream_stream_error", "api_error"

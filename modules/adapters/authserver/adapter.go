@@ -1,5 +1,5 @@
-// Package authserver provides the configuration adapter authserver, which makes a server from the settings file of the
-// authorization server alone, without a Caddyfile.
+// Package authserver provides the configuration adapter authserver. It makes a Caddy configuration from the settings
+// file of the authorization server, without a Caddyfile.
 package authserver
 
 import (
@@ -24,12 +24,13 @@ func init() {
 	caddyconfig.RegisterAdapter("authserver", Adapter{})
 }
 
-// Adapter converts a settings file to the configuration that form.caddyfile stands for: plain HTTP at server.address
-// and, if admin is enabled, at admin.address. Without admin.api_key an admin.address without a host listens on
+// Adapter converts a settings file to a configuration by the template form.caddyfile: plain HTTP at server.address and,
+// if admin is enabled, at admin.address. If admin.api_key is not set, an admin.address without a host listens on
 // localhost only. TLS needs a Caddyfile or a proxy in front.
 //
-// The modules of that configuration read the file again, so the configuration holds no secret, and the file must have a
-// name. Listeners, time limits and logs follow the environment of the process that adapts.
+// The modules of the configuration read the settings file again. So the configuration contains no secret, and the
+// settings cannot come from standard input. Listeners, time limits and logs depend on the environment of the process
+// that adapts.
 type Adapter struct{}
 
 //go:embed form.caddyfile
@@ -37,10 +38,10 @@ var text string
 
 var form = template.Must(template.New("form").Funcs(template.FuncMap{"quote": quote}).Parse(text))
 
-// site is a listener in the form of a Caddyfile.
+// site is a listener in the template.
 type site struct{ Port, Host, Listener string }
 
-// Adapt implements caddyconfig.Adapter. The option filename is the name of the file.
+// Adapt implements caddyconfig.Adapter. The option filename is the name of the settings file.
 func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig.Warning, error) {
 	file, _ := options["filename"].(string)
 	if file == "" {

@@ -25,15 +25,16 @@ func init() {
 
 // AES encrypts provider keys and other secrets of the database with AES-256-GCM.
 //
-// Without keys in the configuration it uses a key file, and makes it if it does not exist: tollgate.key beside the
-// SQLite database, or in the folder data. Whoever has the database and this file can read the provider keys, so keep a
-// copy of the file apart from the backups of the database. No file is made for a database that has secrets already.
+// Without keys in the configuration it uses a key file: tollgate.key beside the SQLite database, or in the folder data.
+// It creates the file if it does not exist, unless the database has secrets already. A person with the database and
+// this file can read the provider keys, so store a copy of the file apart from backups of the database.
 type AES struct {
 	// Keys are the master keys, each 32 bytes as base64 or hex, usually {env.TOLLGATE_MASTER_KEY} or {file./path}. The
-	// first one seals and all of them open, so the old key follows the new one until everything is sealed again.
+	// first key encrypts, and all keys decrypt. To replace a key, put the new key in front of the old key until all
+	// secrets are encrypted again.
 	Keys []string `json:"keys,omitempty"`
 
-	// File is the key file to use when there are no keys. Default: tollgate.key beside the database.
+	// File is the key file if Keys is empty. Default: tollgate.key beside the database.
 	File string `json:"file,omitempty"`
 
 	keys [][]byte
@@ -76,7 +77,8 @@ func (a *AES) Validate() error {
 	return nil
 }
 
-// KeyFile returns the file that holds the key, or "" if the configuration has keys.
+// KeyFile returns the file that contains the key, or "" if the configuration contains keys. dir is the folder of the
+// default file.
 func (a *AES) KeyFile(dir string) string {
 	switch {
 	case len(a.keys) > 0:
@@ -87,7 +89,8 @@ func (a *AES) KeyFile(dir string) string {
 	return filepath.Join(dir, "tollgate.key")
 }
 
-// Missing returns the key file that Open would make, or "" if it would make none.
+// Missing returns the key file that Open would create, or "" if Open would create no file. dir is the folder of the
+// default file.
 func (a *AES) Missing(dir string) string {
 	file := a.KeyFile(dir)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -114,13 +117,13 @@ func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	return keyring.NewAES(key)
 }
 
-// key identifies a keyring: equal keys mean the same keyring. It holds no secret.
+// key identifies a keyring: equal keys mean the same keyring. It contains no secret.
 type key struct {
 	digest [sha256.Size]byte
 	file   string
 }
 
-// Key identifies the keyring among the configurations of this process.
+// Key returns a value that identifies the keyring among the configurations of this process.
 func (a *AES) Key() any { return key{sha256.Sum256(slices.Concat(a.keys...)), a.file} }
 
 // UnmarshalCaddyfile sets up the module from its Caddyfile form:

@@ -28,35 +28,36 @@ func init() {
 	caddy.RegisterModule(new(Transit))
 }
 
-// Transit encrypts like the keyring aes, with master keys that a key management server with a transit engine (OpenBao
-// and others) has encrypted, each a text vault:v1:… (envelope encryption). The server decrypts them once, when the
-// process starts: no request waits for the server, and none fails when it is down. The keys stay in memory for as long
-// as a configuration with this keyring runs, whatever happens to the server and its key meanwhile.
+// Transit encrypts like the keyring aes. Its master keys are encrypted by a key management server with a transit engine
+// (OpenBao and others), each as a text vault:v1:… (envelope encryption). The server decrypts them once, when the
+// process starts. So requests do not wait for the server, and do not fail when the server is down. The keys stay in
+// memory as long as a configuration with this keyring runs, even if the server or its key becomes unavailable.
 //
-// A start waits half a minute for a server that does not answer, and then fails.
+// If the server does not answer, the start waits half a minute and then fails.
 //
-// Without keys in the configuration Transit uses a file, and makes it with a new key if it does not exist:
-// tollgate.wrapped beside the SQLite database, or in the folder data. The file is of no use without the server, and the
-// database is of no use without the file: back it up, and give all nodes the same file. No file is made for a database
-// that has secrets already.
+// Without keys in the configuration, Transit uses a file: tollgate.wrapped beside the SQLite database, or in the folder
+// data. It creates the file with a new key if it does not exist, unless the database has secrets already. The file is
+// of no use without the server, and the secrets in the database are of no use without the file. Back up the file, and
+// give all nodes the same file.
 type Transit struct {
-	// Keys are the master keys, encrypted by the server; see: tollgate keyring wrap. The first one seals; all of them
-	// open.
+	// Keys are the master keys, encrypted by the server; see: tollgate keyring wrap. The first key encrypts, and all keys
+	// decrypt.
 	Keys []string `json:"keys,omitempty"`
 
-	// File has the keys, one per line, if Keys is empty. Default: tollgate.wrapped beside the database.
+	// File is the file with the keys, one per line, if Keys is empty. Default: tollgate.wrapped beside the database.
 	File string `json:"file,omitempty"`
 
-	// AES has the master keys of a keyring aes that was used before. They only open, until everything is sealed again.
+	// AES are the master keys of a keyring aes that was used before. They only decrypt, and are needed until all secrets
+	// are encrypted again.
 	AES []string `json:"aes,omitempty"`
 
 	// Address is the URL of the server, such as https://kms.example.com:8200. Required.
 	Address string `json:"address,omitempty"`
 
-	// Mount is the path of the engine. Default: transit.
+	// Mount is the path of the transit engine. Default: transit.
 	Mount string `json:"mount,omitempty"`
 
-	// Name is the name of the key, which has the type aes256-gcm96. Default: tollgate.
+	// Name is the name of the server's key, which must have the type aes256-gcm96. Default: tollgate.
 	Name string `json:"key,omitempty"`
 
 	// Token is the token to log in with. Either Token or AppRole is required.
@@ -65,7 +66,7 @@ type Transit struct {
 	// AppRole is the role to log in with.
 	AppRole *AppRole `json:"approle,omitempty"`
 
-	// CA is a file with the root certificates for the server. Default: those of the system.
+	// CA is a file with root certificates that verify the server's certificate. Default: the system's root certificates.
 	CA string `json:"ca,omitempty"`
 
 	// Timeout limits one request to the server. Default: 10s.
@@ -90,14 +91,14 @@ type AppRole struct {
 const (
 	defaultMount, defaultKey = "transit", "tollgate"
 	defaultFile              = "tollgate.wrapped"
-	// maxFile is the limit for the file, in bytes.
+	// maxFile is the maximum size of the key file in bytes.
 	maxFile = 64 << 10
-	// patience is how long a start waits for the server, which is asked at intervals of pollInterval.
+	// patience is how long a start waits for the server. The server is asked at intervals of pollInterval.
 	patience     = 30 * time.Second
 	pollInterval = time.Second
 )
 
-// place is the associated data that binds the encrypted master keys to their purpose.
+// place is the associated data of the encryption, which binds the encrypted master keys to their purpose.
 var place = []byte("tollgate keyring")
 
 // CaddyModule returns the Caddy module information.
@@ -108,7 +109,7 @@ func (*Transit) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the placeholders. It does not contact the server.
+// Provision resolves the placeholders and checks the options. It does not contact the server.
 func (t *Transit) Provision(caddy.Context) error {
 	t.patient = patience
 	if t.AppRole == nil {
@@ -159,7 +160,7 @@ func (t *Transit) Provision(caddy.Context) error {
 	return t.connect()
 }
 
-// connect makes the client. It does not contact the server.
+// connect creates the client. It does not contact the server.
 func (t *Transit) connect() error {
 	o := transit.Options{
 		Address: t.Address, Token: t.Token, Timeout: time.Duration(t.Timeout),
@@ -186,7 +187,8 @@ func (t *Transit) connect() error {
 	return err
 }
 
-// KeyFile returns the file that holds the keys, or "" if the configuration has them.
+// KeyFile returns the file that contains the keys, or "" if the configuration contains them. dir is the folder of the
+// default file.
 func (t *Transit) KeyFile(dir string) string {
 	switch {
 	case len(t.Keys) > 0:
@@ -197,7 +199,8 @@ func (t *Transit) KeyFile(dir string) string {
 	return filepath.Join(dir, defaultFile)
 }
 
-// Missing returns the key file that Open would make, or "" if it would make none.
+// Missing returns the key file that Open would create, or "" if Open would create no file. dir is the folder of the
+// default file.
 func (t *Transit) Missing(dir string) string {
 	file := t.KeyFile(dir)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -206,14 +209,14 @@ func (t *Transit) Missing(dir string) string {
 	return ""
 }
 
-// identity identifies a keyring: equal values mean the same keyring. It holds no secret.
+// identity identifies a keyring: equal values mean the same keyring. It contains no secret.
 type identity [sha256.Size]byte
 
-// Key identifies the keyring among the configurations of this process.
+// Key returns a value that identifies the keyring among the configurations of this process.
 func (t *Transit) Key() any { return identity(t.digest) }
 
-// Open lets the server decrypt the master keys. It repeats the attempt while the server is unavailable, for at most
-// half a minute. dir is the folder of the default file.
+// Open opens the keyring: it makes the server decrypt the master keys. While the server is unavailable it tries again,
+// for at most half a minute. dir is the folder of the default file.
 func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.patient)
 	defer cancel()
@@ -252,12 +255,12 @@ func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][
 	return t.Unwrap(ctx, dir)
 }
 
-// Wrap lets the server encrypt a master key.
+// Wrap makes the server encrypt a master key.
 func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
 	return t.key.Encrypt(ctx, key, place)
 }
 
-// Unwrap lets the server decrypt the master keys. The key that seals comes first.
+// Unwrap makes the server decrypt the master keys. The first of them encrypts secrets.
 func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	wrapped := t.Keys
 	if len(wrapped) == 0 {

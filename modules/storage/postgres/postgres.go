@@ -19,15 +19,15 @@ func init() {
 	caddy.RegisterModule(new(Postgres))
 }
 
-// Postgres keeps a database on a PostgreSQL server, for one node or many. While the server is down, requests that need
-// it get 503; they work again when it is back, without a reload.
+// Postgres stores a database on a PostgreSQL server, for one node or many. While the server is down, requests that need
+// it get 503. No reload is needed when the server is back.
 type Postgres struct {
-	// DSN says where and as which user to connect: a URL such as
-	// postgres://user:password@host:5432/name?sslmode=verify-full, or key=value words as libpq understands them. It
-	// holds a password, so write it as {env.NAME} or {file.PATH}; it is never logged. Required.
+	// DSN is the connection string: a URL such as postgres://user:password@host:5432/name?sslmode=verify-full, or
+	// key=value pairs as in libpq. Write it as {env.NAME} or {file.PATH}, because it contains a password. It is never
+	// logged. Required.
 	DSN string `json:"dsn,omitempty"`
 
-	// MaxConns limits the connections of this node, from 1 to 1000. Default: 16.
+	// MaxConns limits the connections of this node to the server, from 1 to 1000. Default: 16.
 	MaxConns int `json:"max_conns,omitempty"`
 
 	dsn string // DSN with the placeholders replaced
@@ -59,13 +59,13 @@ func (p *Postgres) Validate() error {
 	return err
 }
 
-// Open returns the database, not started. It does not contact the server.
+// Open returns the database, which is not started yet. It does not contact the server.
 func (p *Postgres) Open(logger *zap.Logger) (*store.DB, error) {
 	return store.NewPostgres(store.PostgresOptions{DSN: p.dsn, MaxConns: p.MaxConns}, logger)
 }
 
-// key identifies a database: equal keys mean the same database and settings. It holds a digest of the DSN, so that
-// printing it does not reveal the password.
+// key identifies a database: equal keys mean the same database and settings. It contains a digest of the DSN, so that
+// printing the key does not reveal the password.
 type key struct {
 	dsn      [sha256.Size]byte
 	maxConns int

@@ -19,24 +19,22 @@ func init() {
 	caddy.RegisterModule(new(SQLite))
 }
 
-// SQLite keeps a database in one file of this machine. It needs no server and serves one node; use PostgreSQL if
-// several nodes share the work. Other processes on the same machine, such as the command line, may use the file
-// meanwhile.
+// SQLite stores a database in one file on this machine. It needs no server and serves one node; use PostgreSQL for
+// several nodes. Other processes on the same machine, such as commands of Tollgate, may use the file at the same time.
 type SQLite struct {
-	// Path is the database file, for example "data/tollgate.db". If it is missing it is made, with its folder, readable
-	// only by the user of the process. A relative path counts from the working directory. It may contain the
+	// Path is the database file, for example "data/tollgate.db". A missing file is created, with its folder, readable only
+	// by the user of the process. A relative path is relative to the working directory. The path may contain the
 	// placeholders {env.*} and {file.*}. Required.
 	Path string `json:"path,omitempty"`
 
-	// Readers is how many queries read at the same time, from 1 to 256. Default: the number of CPUs, at least 4.
+	// Readers is the number of queries that read at the same time, from 1 to 256. Default: the number of CPUs, at least 4.
 	Readers int `json:"readers,omitempty"`
 
 	// Synchronous is "full" (an acknowledged write survives the loss of power) or "normal" (the last writes may be lost
 	// then, but not when the process is killed). Default: full.
 	Synchronous string `json:"synchronous,omitempty"`
 
-	// BusyTimeout is how long a write waits for another process that writes.
-	// Default: 5s.
+	// BusyTimeout is how long a write waits while another process writes. Default: 5s.
 	BusyTimeout caddy.Duration `json:"busy_timeout,omitempty"`
 
 	path string // Path made absolute, with its placeholders replaced
@@ -50,7 +48,7 @@ func (*SQLite) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the placeholders. It touches no file except those that a {file.*} placeholder names.
+// Provision resolves the placeholders. It reads no files except those that a {file.*} placeholder names.
 func (s *SQLite) Provision(caddy.Context) error {
 	if s.Path == "" {
 		return errors.New("path is required")
@@ -71,7 +69,7 @@ func (s *SQLite) Validate() error {
 	return err
 }
 
-// Open returns the database, not started. It does not touch the file.
+// Open returns the database, which is not started yet. It does not access the file.
 func (s *SQLite) Open(logger *zap.Logger) (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{
 		Path:        s.path,
