@@ -86,7 +86,7 @@ func (a *Alert) text() (subject, body string) {
 	return subject, body + "\n" + a.At.Format(time.RFC3339) + " " + a.Event + "\n"
 }
 
-// watched returns the subject and the body of a mail about an alert of a Watch.
+// watchText returns the subject and the body of a mail about an alert of a Watch.
 func (a *Alert) watchText() (subject, body string) {
 	requests, target := "all requests", ""
 	if a.On == OnModel {

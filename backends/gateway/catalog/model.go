@@ -23,8 +23,8 @@ type Model struct {
 	ID       string `json:"id"`
 	// Name is the display name. Default: ID.
 	Name string `json:"name"`
-	// Family groups models that understand each other's reasoning state.
-	// Default: ID, so that state is never shared by accident.
+	// Family groups models that understand each other's reasoning state. Default: ID, so that state is never shared by
+	// accident.
 	Family string `json:"family"`
 	// Tiers are the tiers that the model serves by default. A model without tiers is used only if a request names its
 	// id.

@@ -213,8 +213,7 @@ const (
 // Shape describes the changes that a chat request needs for one provider. Code reads these fields and never asks which
 // provider it talks to.
 type Shape struct {
-	// MaxTokensField is FieldMaxTokens or FieldMaxCompletionTokens.
-	// Default: FieldMaxTokens.
+	// MaxTokensField is FieldMaxTokens or FieldMaxCompletionTokens. Default: FieldMaxTokens.
 	MaxTokensField string `json:"max_tokens_field"`
 	// ReservesMaxTokens reports that the provider charges the whole token limit of a request against the quota in
 	// advance, so a limit far above the need must not be sent.

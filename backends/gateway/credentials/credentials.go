@@ -56,7 +56,7 @@ type Tokens struct {
 	environment func(name string) string
 	fetches     singleflight.Group
 	mu          sync.Mutex
-	tokens        map[string]kept
+	tokens      map[string]kept
 }
 
 type kept struct {
@@ -69,8 +69,8 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]kept)}
 }
 
-// Authorize sets the header field that p.Auth requires to the key secret, or to a token for it. It does nothing for keys
-// with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
+// Authorize sets the header field that p.Auth requires to the key secret, or to a token for it. It does nothing for
+// keys with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
 // Errors are an *Error or the error of ctx.
 func (t *Tokens) Authorize(
 	ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper,
@@ -199,7 +199,7 @@ func (t *Tokens) keep(id string, k kept) {
 	t.tokens[id] = k
 }
 
-// noRedirects is a CheckRedirect function that prevents the client from following redirects.
+// noRedirects prevents an http.Client from following redirects. It is for the field CheckRedirect.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // parse returns the grant for a key that is a JSON object or stands for the identity of the machine. The client public
@@ -225,7 +225,8 @@ func explain(err error) *Error {
 		return &Error{Message: "the token endpoint could not be asked for a token"}
 	}
 	e := &Error{
-		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + quotedCode(answer.ErrorCode),
+		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) +
+			quotedCode(answer.ErrorCode),
 	}
 	switch status := answer.Response.StatusCode; status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

@@ -45,8 +45,8 @@ func newWorkload(auth string, environment func(string) string, public *http.Clie
 	return googleWorkload{}
 }
 
-// exchange sends a request and returns the body of the response, which must have the status 200. server names the server
-// in errors. code extracts the error code from the body of an error response; it may be nil.
+// exchange sends a request and returns the body of the response, which must have the status 200. server names the
+// server in errors. code extracts the error code from the body of an error response; it may be nil.
 func exchange(client *http.Client, r *http.Request, server string, code func(body []byte) string) ([]byte, error) {
 	resp, err := client.Do(r)
 	if err != nil {

@@ -368,6 +368,6 @@ func (s *Service) AllKeys(ctx context.Context, search, after string, revoked boo
 }
 
 // likeAnywhere returns a LIKE pattern, with \ as escape character, for lower-case texts that contain search.
-func likeAnywhere(words string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(words)) + "%"
+func likeAnywhere(search string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(search)) + "%"
 }

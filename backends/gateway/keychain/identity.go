@@ -102,7 +102,7 @@ func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c st
 	return err
 }
 
-// heard handles a notice of another node: it discards the cached results that the notice names.
+// handleNotice handles a notice of another node: it discards the cached results that the notice names.
 func (s *Service) handleNotice(notice string) {
 	origin, change, _ := strings.Cut(notice, " ")
 	kind, id, _ := strings.Cut(change, " ")
@@ -128,9 +128,9 @@ func (s *Service) forgetAll() {
 	s.accts.Clear()
 }
 
-// refused returns the error for every invalid key. It is the same for all of them, so that clients cannot distinguish
-// an unknown key from an expired or revoked key.
-func refused() error {
+// errInvalidKey returns the error for every invalid key. It is the same for all of them, so that clients cannot
+// distinguish an unknown key from an expired or revoked key.
+func errInvalidKey() error {
 	return apierror.New(http.StatusUnauthorized, "invalid_api_key",
 		"the gateway key is not valid: it is unknown, expired or revoked")
 }
@@ -233,11 +233,11 @@ func (s *Service) identity(ctx context.Context, name string, read func(ctx conte
 func (s *Service) accept(id *Identity) (*Identity, error) {
 	now := s.now()
 	if id == nil {
-		return nil, refused()
+		return nil, errInvalidKey()
 	}
 	if id.expired(now) {
 		s.recordExpired(id, now)
-		return nil, refused()
+		return nil, errInvalidKey()
 	}
 	s.used.accepted.mark(id.KeyID, now)
 	return id, nil

@@ -31,9 +31,9 @@ func (u *KeyUses) GiveBack(used map[string]int64) { u.accepted.giveBack(used) }
 // Write stores the result of Take in the transaction c.
 func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not deadlock
-		at := used[id] * 60 * 1_000_000
+		lastUse := used[id] * 60 * 1_000_000
 		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ?
-			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, id, at); err != nil {
+			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, lastUse, id, lastUse); err != nil {
 			return err
 		}
 	}
@@ -43,9 +43,9 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 // usedKeys collects when keys were last used. The times are rounded down to minutes, so that a busy key costs one map
 // write and one row update per minute.
 type usedKeys struct {
-	mu   sync.RWMutex
-	minutes   map[string]int64 // Unix minute by key id
-	news map[string]int64 // the part of at that was not taken yet
+	mu      sync.RWMutex
+	minutes map[string]int64 // Unix minute by key id
+	news    map[string]int64 // the part of at that was not taken yet
 }
 
 // mark records a use of a key. It reports whether this is the first use in this minute.

@@ -26,7 +26,7 @@ type Limits struct {
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 }
 
-// none reports whether the limits are empty.
+// empty reports whether the limits are empty.
 func (l *Limits) empty() bool {
 	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil &&
 		l.Budgets.empty() && l.Rates == Rates{}
@@ -168,7 +168,7 @@ func tightest(a, b *int64) *int64 {
 	return a
 }
 
-// imposed returns the operator's limits of the given kind, or nil if the list has no such limits.
+// operatorLimits returns the operator's limits of the given kind, or nil if the list has no such limits.
 func operatorLimits(list []Imposed, kind string) *Imposed {
 	if index := slices.IndexFunc(list, func(i Imposed) bool { return i.On == kind && i.By == ByOperator }); index >= 0 {
 		return &list[index]
@@ -176,7 +176,7 @@ func operatorLimits(list []Imposed, kind string) *Imposed {
 	return nil
 }
 
-// ends returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
+// earliestEnd returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
 func earliestEnd(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {
@@ -197,7 +197,7 @@ func (id *Identity) RateLimit() *int64 {
 }
 
 // ImposedRate returns the id of the holder of a kind such as OnTeam, and the lowest limit of requests per minute
-// imposed on the holder. A nil limit means unlimited.
+// operatorLimits on the holder. A nil limit means unlimited.
 func (id *Identity) ImposedRate(kind string) (holder string, limit *int64) {
 	for i := range id.Imposed {
 		if l := &id.Imposed[i]; l.On == kind {
@@ -258,7 +258,7 @@ var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
 	{"tokens_per_day", "usd_per_day", "a day"},
 }
 
-// of returns pointers to the limits of a window.
+// limitsFor returns pointers to the limits of a window.
 func (b *Budgets) limitsFor(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
 	switch w {
 	case spending.InDay:
@@ -272,7 +272,7 @@ func (b *Budgets) limitsFor(w spending.Window) (tokens **int64, usd **spending.M
 	}
 }
 
-// none reports whether no budget is set.
+// empty reports whether no budget is set.
 func (b *Budgets) empty() bool { return *b == Budgets{} }
 
 // total reports whether a total budget is set.

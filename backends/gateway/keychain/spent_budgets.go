@@ -79,7 +79,7 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 // spentBudget describes a budget that is used up.
 type spentBudget struct {
 	kind, author, name, amount string
-	renewed                 time.Time // when it begins anew; zero means never
+	renewed                    time.Time // when it begins anew; zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.

@@ -163,8 +163,8 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If keyID is
-// empty the limits of the user without a key apply.
+// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If
+// keyID is empty the limits of the user without a key apply.
 func (s *Service) setIdentity(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {

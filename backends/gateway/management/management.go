@@ -54,8 +54,8 @@ type (
 	ownerHandler = func(c *rest.Call, owner keychain.Owner) (any, error)
 )
 
-// ofUser returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user has
-// signed in or the user is not active.
+// ofUser returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user
+// has signed in or the user is not active.
 func (s *Service) ofUser(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")

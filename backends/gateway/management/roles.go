@@ -136,7 +136,7 @@ func (s *Service) ofTeam(fn idHandler) handler {
 	}
 }
 
-// inTeam is like ofTeam, but fn gets the team from the path itself.
+// forTeam is like ofTeam, but fn gets the team from the path itself.
 func (s *Service) forTeam(fn handler) handler {
 	return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
 }

@@ -52,7 +52,7 @@ type Lists struct {
 
 // list is a list of allowed models that is imposed on a team, on the organisation, or on a number of users.
 type list struct {
-	kind     string
+	kind   string
 	team   Team
 	users  int64
 	limits keychain.Limits

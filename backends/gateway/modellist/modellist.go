@@ -43,7 +43,7 @@ type Model struct {
 	// AliasOf is the name to which an alias resolves.
 	AliasOf string `json:"alias_of,omitempty"`
 
-	model      *catalog.Model
+	model   *catalog.Model
 	efforts []string
 }
 

@@ -12,7 +12,7 @@ import (
 
 // subject identifies a line: an hour or day, a model, or a team.
 type subject struct {
-	begin                    int64
+	begin                 int64
 	team, provider, model string
 }
 

@@ -43,9 +43,9 @@ type Form struct {
 	part     *multipart.Part // the part that is streamed; nil if the form was read to its end
 	parts    int
 
-	mu     sync.Mutex
-	requested  bool
-	failed error
+	mu        sync.Mutex
+	requested bool
+	failed    error
 }
 
 // ReadForm reads a form until it may be sent to a provider. A short form is read to its end. A long form is read until

@@ -63,7 +63,7 @@ func (s *Sum) add(o Sum) { s.Tokens, s.Micros = s.Tokens+o.Tokens, s.Micros+o.Mi
 // localSpend is a record of this node that the sums from the database do not include yet.
 type localSpend struct {
 	record int64 // number of the record, in the order in which this node writes them
-	time     time.Time
+	began  time.Time
 	Sum
 }
 
@@ -202,7 +202,7 @@ func (s *purses) note(r *Record, n int64) {
 // spent returns the amounts of the record, whose number is n.
 func (r *Record) spent(n int64) localSpend {
 	input, output := r.tokens()
-	return localSpend{record: n, time: r.At, Sum: Sum{input + output, r.cost()}}
+	return localSpend{record: n, began: r.At, Sum: Sum{input + output, r.cost()}}
 }
 
 // note adds a record of this node, unless the sums from the database already include the record. Once k.local has
@@ -225,7 +225,7 @@ func (k *purseSpend) note(l localSpend) {
 // count adds a record of this node to the sums of the windows that contain it.
 func (k *purseSpend) count(l *localSpend) {
 	for w := range NumberOfWindows {
-		if !l.time.Before(w.Begin(k.day)) {
+		if !l.began.Before(w.Begin(k.day)) {
 			k.sums[w].add(l.Sum)
 		}
 	}
@@ -248,9 +248,9 @@ func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *W
 	k.local = later
 }
 
-// now returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
+// cached returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
 // InTotal is valid only if total is set.
-func (k *purseSpend) now(now time.Time, total bool) (sums WindowSums, ok bool) {
+func (k *purseSpend) cached(now time.Time, total bool) (sums WindowSums, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.used = now
@@ -262,7 +262,7 @@ func (k *purseSpend) now(now time.Time, total bool) (sums WindowSums, ok bool) {
 // is set. The database is read at most every SumsTTL; records that this node has added since are included.
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
-	sums, ok := purse.now(now, total)
+	sums, ok := purse.cached(now, total)
 	for tries := 0; !ok && tries < 2; tries++ { // a second time, since it may have joined a read of the day before
 		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
 			return nil, s.readSpending(ctx, from, purse, total, now)
@@ -270,7 +270,7 @@ func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool
 		if err != nil {
 			return WindowSums{}, err
 		}
-		sums, ok = purse.now(now, total)
+		sums, ok = purse.cached(now, total)
 	}
 	return sums, nil
 }

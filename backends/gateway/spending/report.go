@@ -86,12 +86,12 @@ const (
 // usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// text, more and at are SQL expressions for the two texts and the number that identify a line. Groups without some
-	// of these have constants.
-	text, more, at string
-	order          string
-	lines          func(*UsageReport) *[]UsageGroup
-	label          func(line *UsageGroup, text, more string, at int64)
+	// text, more and slot are SQL expressions for the two texts and the number that identify a line. Groups without
+	// some of these have constants.
+	text, more, slot string
+	order            string
+	lines            func(*UsageReport) *[]UsageGroup
+	label            func(line *UsageGroup, text, more string, slot int64)
 }
 
 // Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 identify the line, and the sums follow.
@@ -111,7 +111,7 @@ var usageGroups = []usageGroup{
 	},
 	{
 		"day", "''", "''", "day", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByDay },
-		func(line *UsageGroup, _, _ string, at int64) { line.Day = fromHour(at * 24).Format(time.DateOnly) },
+		func(line *UsageGroup, _, _ string, slot int64) { line.Day = fromHour(slot * 24).Format(time.DateOnly) },
 	},
 	{
 		"key", "key_id", "''", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByKey },
@@ -123,7 +123,7 @@ var usageGroups = []usageGroup{
 	},
 	{
 		groupHour, "''", "''", "hour", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByHour },
-		func(line *UsageGroup, _, _ string, at int64) { hour := fromHour(at); line.Hour = &hour },
+		func(line *UsageGroup, _, _ string, slot int64) { hour := fromHour(slot); line.Hour = &hour },
 	},
 }
 
@@ -154,7 +154,7 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 		if g := &usageGroups[i]; g.name != groupHour {
 			addColumn(g.text)
 			addColumn(g.more)
-			addColumn(g.at)
+			addColumn(g.slot)
 		}
 	}
 	const where = " WHERE user_id = ? AND "
@@ -179,7 +179,7 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 			args = append(args, userID, from, to)
 		}
 		fmt.Fprintf(&b, " UNION ALL SELECT * FROM (SELECT %d, %s, %s, %s%s FROM %s GROUP BY 2, 3, 4 ORDER BY %s LIMIT %d) AS by_%s",
-			i, g.text, g.more, g.at, added, source, g.order, maxGroupLines, g.name)
+			i, g.text, g.more, g.slot, added, source, g.order, maxGroupLines, g.name)
 	}
 	return b.String(), args
 }
@@ -273,11 +273,11 @@ func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*Usage
 // scan scans a row of the statement into the report.
 func (r *UsageReport) scan(row store.Row) error {
 	var group int
-	var time int64
+	var slot int64
 	var text, more string
 	var n sums
 	values := make([]any, 0, 4+len(n))
-	values = append(values, &group, &text, &more, &time)
+	values = append(values, &group, &text, &more, &slot)
 	for i := range n {
 		values = append(values, &n[i])
 	}
@@ -289,7 +289,7 @@ func (r *UsageReport) scan(row store.Row) error {
 		return nil
 	}
 	line := UsageGroup{UsageSums: n.report()}
-	usageGroups[group].label(&line, text, more, time)
+	usageGroups[group].label(&line, text, more, slot)
 	lines := usageGroups[group].lines(r)
 	*lines = append(*lines, line)
 	return nil

@@ -75,7 +75,7 @@ func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 	return list[0], nil
 }
 
-// within returns the part of a period in which there are sums, or a day without sums if that part is empty.
+// clamp returns the part of a period in which there are sums, or a day without sums if that part is empty.
 func (c *calendar) clamp(from, to int64) (first, last int64) {
 	if first, last = max(from, c.begin), min(to, c.end); first < last {
 		return first, last
@@ -106,11 +106,11 @@ func (c *calendar) nearest(day int64) (nearestDay, stored int64) {
 	}
 }
 
-// between returns a table expression, with the alias d, for the spending on the days from (inclusive) to (exclusive),
-// and its arguments. The table is the difference of two totals, corrected by the days between these and the ends of the
-// period. If the period has fewer days than such a correction, the table is the sum of these days. Rows of the
-// difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each key has
-// one row.
+// spentBetween returns a table expression, with the alias d, for the spending on the days from (inclusive) to
+// (exclusive), and its arguments. The table is the difference of two totals, corrected by the days between these and
+// the ends of the period. If the period has fewer days than such a correction, the table is the sum of these days. Rows
+// of the difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each
+// key has one row.
 func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, apart bool) {
 	from, to = c.clamp(from, to)
 	first, begin := c.nearest(from)

@@ -23,7 +23,7 @@ const (
 // occupied is the cached total size of an owner's stored objects.
 type occupied struct {
 	bytes int64
-	read    time.Time // when it was added up
+	read  time.Time // when it was added up
 }
 
 // codeFull is the code of the error for an owner whose quota is used up.
@@ -69,7 +69,7 @@ func (s *Service) room(ctx context.Context, owner string, size int64, o *Options
 	return nil
 }
 
-// took adds size bytes to the cached size of an owner's stored objects.
+// addSize adds size bytes to the cached size of an owner's stored objects.
 func (s *Service) addSize(owner string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Service) addSize(owner string, size int64) {
 	}
 }
 
-// freed discards the cached size of an owner's stored objects, since some were deleted.
+// forgetSize discards the cached size of an owner's stored objects, since some were deleted.
 func (s *Service) forgetSize(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

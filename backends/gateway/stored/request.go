@@ -19,7 +19,7 @@ import (
 // request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
-	explicit                     bool // store is given, and not only the default
+	explicit                  bool // store is given, and not only the default
 	previous, conversation    string
 	input                     []byte
 	members                   []jsontext.Item // of the body; those to remove are marked
@@ -58,7 +58,7 @@ func read(body []byte) (q *request, ok bool, err error) {
 	return q, q.store || q.previous != "" || q.conversation != "" || q.background, nil
 }
 
-// mine are the members that this package reads.
+// handled are the members that this package reads.
 var handled = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
 // member reads a member. A member of the wrong type stays in the body, where the reader of the format refuses it.
@@ -166,7 +166,7 @@ type Turn struct {
 	renews       bool // whether the chain's expiry must be extended
 	conversation string
 	input        []json.RawMessage
-	items         map[string]json.RawMessage
+	items        map[string]json.RawMessage
 	created      int64
 	log          *eventLog // only for a streamed answer in the background
 	failure      string    // the error of a failed response as JSON, or empty if it is not known
@@ -197,7 +197,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 		depth:        1,
 		conversation: q.conversation,
 		created:      s.now().Unix(),
-		items:         make(map[string]json.RawMessage),
+		items:        make(map[string]json.RawMessage),
 	}
 	var history []json.RawMessage
 	switch {

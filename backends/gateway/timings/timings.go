@@ -36,8 +36,8 @@ const (
 
 // table describes the counts of one kind by one unit of time, and how long these are kept.
 type table struct {
-	kind Kind
-	unit time.Duration
+	kind    Kind
+	unit    time.Duration
 	keepFor time.Duration
 }
 
