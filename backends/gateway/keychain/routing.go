@@ -84,9 +84,6 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
-// Routing calls RoutingFor with the default team of the user.
-func (a *Account) Routing(cat *catalog.Catalog) *Routing { return a.RoutingFor(cat, a.team) }
-
 // RoutingFor returns the account's candidates over a catalog (specification 13.1), in order, for requests that count
 // for a team and may use its keys. An empty team, and a team that does not serve the user, means no team. The result is
 // computed once per team and catalog.
