@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/answeritems"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
@@ -47,7 +48,7 @@ type Gateway struct {
 	Spending *spending.Ledger
 	Usage    *spending.Log
 	// Items stores the items of responses to which clients refer later.
-	Items *keychain.Items
+	Items *answeritems.Store
 	// Resources stores which files and batches providers keep for whom.
 	Resources *passthrough.Resources
 	// Stored keeps responses and conversations for clients that ask for it.
@@ -93,7 +94,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 		Keychain:  service,
 		Spending:  ledger,
 		Usage:     spending.NewLog(ledger, service.KeyUses(), logger).Start(),
-		Items:     keychain.NewItems(service, logger),
+		Items:     answeritems.New(db, ring, logger, time.Now),
 		Resources: passthrough.NewResources(db, time.Now),
 		retention: newRetention(ledger, logger),
 		Stored:    stored.New(db, ring, logger, jobMetrics.Observe, time.Now),
@@ -115,7 +116,7 @@ func newGateway(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *z
 func newRetention(ledger *spending.Ledger, logger *zap.Logger) *spending.Retention {
 	expired := timings.Expired()
 	also := make([]spending.Expiry, 0, 5+len(expired))
-	also = append(also, keychain.ExpiredItems, keychain.ExpiredAudit,
+	also = append(also, answeritems.Expired, keychain.ExpiredAudit,
 		stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents)
 	for _, expiry := range expired {
 		also = append(also, expiry)

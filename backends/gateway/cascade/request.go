@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/answeritems"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
@@ -48,7 +49,7 @@ type Request struct {
 	// KeyID names the gateway key and keeps prompt caches apart. If it is empty no prompt cache key is asked for.
 	KeyID string
 	// Items keeps the items of answers. Nil means that they are not kept.
-	Items *keychain.Items
+	Items *answeritems.Store
 	// Stored keeps the items of an answer that the client stores, in place of Items, and finds those of earlier
 	// answers. Nil means that nothing is stored.
 	Stored Stored
@@ -111,7 +112,7 @@ func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (
 
 // Expand replaces the references of a client's request to items of earlier answers by these items (specification 7.2).
 // A body without references is returned unchanged. Its errors are *apierror.Error with status 400 for an item that is
-// not kept and with status 413 for a request that becomes too large, and those of keychain.Items.
+// not kept and with status 413 for a request that becomes too large, and those of answeritems.Store.
 func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
 	referrer, ok := format.(formats.Referrer)
 	if !ok {
