@@ -232,8 +232,8 @@ func (s *Service) continueEpisode(ctx context.Context, e *episode, now time.Time
 }
 
 // endEpisode closes an episode and raises the alert for its end, in one transaction. It does nothing if another node
-// has closed the episode or recorded that the episode continues. It raises no alert if the rule was switched off. made
-// reports whether an alert was raised.
+// has closed the episode or recorded that the episode continues. It raises no alert if the rule was switched off.
+// written reports whether an alert was raised.
 func (s *Service) endEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
 ) (written bool, err error) {

@@ -43,9 +43,10 @@ type Item struct {
 	Text string
 }
 
-// Store stores items. Each item belongs to an owner, such as a gateway key, and is found only by its owner. Keep returns
-// at once, and this node finds the item from then on. A goroutine writes the items to the database, from which the other
-// nodes read them. A nil *Store stores nothing. The methods may be called by several goroutines, except Flush.
+// Store stores items. Each item belongs to an owner, such as a gateway key, and is found only by its owner. Keep
+// returns at once, and this node finds the item from then on. A goroutine writes the items to the database, from which
+// the other nodes read them. A nil *Store stores nothing. The methods may be called by several goroutines, except
+// Flush.
 type Store struct {
 	db     *store.DB
 	ring   keyring.Keyring

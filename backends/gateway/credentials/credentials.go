@@ -69,7 +69,7 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]kept)}
 }
 
-// Authorize sets the header field that p.Auth requires to the key secret, or to a token for it. It does nothing for
+// Authorize sets the header field that p.Auth requires to secret, the key, or to a token for it. It does nothing for
 // keys with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
 // Errors are an *Error or the error of ctx.
 func (t *Tokens) Authorize(
@@ -117,7 +117,7 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
 	return true
 }
 
-// exchanged reports whether the key secret of a provider is exchanged for tokens.
+// exchanged reports whether secret, a key of the provider p, is exchanged for tokens.
 func exchanged(p *catalog.Provider, secret string) bool {
 	return secret == catalog.WorkloadIdentity ||
 		(p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) && strings.HasPrefix(secret, "{")

@@ -197,7 +197,7 @@ func (id *Identity) RateLimit() *int64 {
 }
 
 // ImposedRate returns the id of the holder of a kind such as OnTeam, and the lowest limit of requests per minute
-// operatorLimits on the holder. A nil limit means unlimited.
+// imposed on the holder. A nil limit means unlimited.
 func (id *Identity) ImposedRate(kind string) (holder string, limit *int64) {
 	for i := range id.Imposed {
 		if l := &id.Imposed[i]; l.On == kind {
