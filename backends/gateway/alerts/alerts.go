@@ -49,7 +49,7 @@ const (
 	// keepFor is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
 	// again.
 	keepFor   = 180 * 24 * time.Hour
-	purgeRows = 500 // in one transaction
+	purgeRows = 500 // rows per transaction
 )
 
 // Options say which alerts are raised and who receives them.

@@ -29,7 +29,7 @@ func (a *Alert) holderPhrase() string {
 	case keychain.OnProviderKey:
 		return "the provider key " + a.Holder
 	default:
-		kind := strings.TrimSuffix(a.On, "_own") // of budgets that the administrators of a team have set
+		kind := strings.TrimSuffix(a.On, "_own") // OnTeamOwn, too, is on a team
 		if name == "" || name == a.Holder {
 			return "the " + kind + " " + a.Holder
 		}

@@ -56,7 +56,7 @@ type Store struct {
 	mu      sync.Mutex
 	pending map[string]*pendingItem // by row id; not in the database yet
 	order   []*pendingItem          // the oldest first
-	bytes   int                     // of pending
+	bytes   int                     // total length of the texts in pending
 	full    bool                    // items were refused, which is logged once
 
 	wake, stop, stopped chan struct{}
@@ -207,7 +207,7 @@ func (s *Store) run() {
 		case <-s.wake:
 		}
 		for {
-			select { // what arrives in the meantime is written in the same batch
+			select { // items that arrive meanwhile are in the same batch
 			case <-s.stop:
 				return
 			case <-time.After(pause):

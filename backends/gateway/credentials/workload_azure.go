@@ -66,7 +66,7 @@ func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oa
 	token, err := config.Token(ctx)
 	if err != nil {
 		failed := explain(err)
-		failed.Refused = false // the file gets another token before this one ends
+		failed.Refused = false // the platform renews the token in the file before it expires
 		return nil, failed
 	}
 	return token, nil

@@ -86,7 +86,7 @@ type applier struct {
 	file    *File
 	options Options
 	*present
-	users   map[string]string // ids, by the names the file uses
+	users   map[string]string // ids, by the names in the file
 	changes []Change
 }
 
@@ -122,7 +122,7 @@ func (a *applier) apply() (err error) {
 
 // createUsers looks up the users in the file and creates those that do not exist.
 func (a *applier) createUsers() error {
-	named := make(map[string]string) // the name the file uses, by id
+	named := make(map[string]string) // names in the file, by id
 	find := func(name string, line int) error {
 		if _, known := a.users[name]; known {
 			return nil

@@ -43,9 +43,9 @@ const releaseTimeout = time.Second
 // Admission and the zero value have nothing to release.
 type Admission struct {
 	counters counters.Store
-	holder   string   // identifies the request among the holders of places
-	places   []string // keys of the counters
-	windows  []string // counters that the tokens are charged to
+	holder   string   // random id of the request
+	places   []string // counters of requests under way
+	windows  []string // counters to which the tokens are charged
 }
 
 // bound is a set of rates with the purse that they limit.
@@ -63,7 +63,7 @@ func (id *Identity) bounds(list []bound) []bound {
 		l := &id.Imposed[i]
 		switch last := len(list) - 1; {
 		case l.Rates == Rates{}:
-		case last >= 0 && list[last].Purse == l.purse(): // they are counted together
+		case last >= 0 && list[last].Purse == l.purse(): // counted on the same purse
 			list[last].Rates = &Rates{
 				TokensPerMinute:  tightest(list[last].TokensPerMinute, l.TokensPerMinute),
 				ParallelRequests: tightest(list[last].ParallelRequests, l.ParallelRequests),
@@ -106,7 +106,7 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 	a := &Admission{counters: count, holder: random(20)}
 	for _, b := range bounds {
 		if err := a.take(ctx, b); err != nil {
-			_ = a.Done(ctx, 0) // what it cannot give back is freed after holdFor
+			_ = a.Done(ctx, 0) // after an error the counters forget the request after holdFor
 			return nil, err
 		}
 	}

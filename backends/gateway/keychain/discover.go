@@ -19,7 +19,7 @@ import (
 const (
 	probeTimeout = time.Second
 	maxProbe     = 1 << 20
-	maxFound     = 50 // models of one server
+	maxFound     = 50 // largest number of models of one server
 )
 
 // ModelServer is an address at which an OpenAI-compatible server may run.
@@ -87,7 +87,7 @@ func (s *Service) Discover(
 			return nil, err
 		}
 	}
-	for _, entry := range order { // in the order of the servers' lists, which becomes the order of trial
+	for _, entry := range order { // the models are tried in the order in which they are added
 		w, missing := listed[entry]
 		if !missing {
 			continue

@@ -106,7 +106,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, plain := s.newKey(userID, false, options)
-	hash := hashKey(plain) // its hash may have been looked up, and cached, before the key was made
+	hash := hashKey(plain) // for changeKey, since a cache may hold the hash as unknown
 	limits := row.Limits
 	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {

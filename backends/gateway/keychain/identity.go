@@ -19,7 +19,7 @@ import (
 // Identity describes the user and team for whom a request is made, and the limits that apply to the request.
 type Identity struct {
 	UserID     string
-	TeamID     string // the team that the requests count for; empty if there is none
+	TeamID     string // the team that the requests count for; empty means no team
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
@@ -107,7 +107,7 @@ func (s *Service) handleNotice(notice string) {
 	origin, change, _ := strings.Cut(notice, " ")
 	kind, id, _ := strings.Cut(change, " ")
 	switch {
-	case origin == s.origin: // forgotten already
+	case origin == s.origin: // this node has discarded its results already
 	case kind == "key":
 		s.forgetKey(id)
 	case kind == "account":

@@ -34,12 +34,12 @@ type Service struct {
 	now     func() time.Time
 	keys    *ristretto.Cache[string, *cachedKey]
 	accts   *ristretto.Cache[string, *Account]
-	ttl     time.Duration // of both caches: CacheTTL
+	ttl     time.Duration // CacheTTL, for both caches
 	reads   *store.JointReads
 	changes changes
 	used    KeyUses
 	spent   Spending
-	origin  string // tells this Service from those of other nodes in notices
+	origin  string // identifies this Service in notices
 	deaf    func() // stops listening to the other nodes
 
 	// CheckHost is called with the host of a base URL that a user enters for a custom model. It returns an error if the

@@ -141,7 +141,7 @@ const (
 // KeyRefusal tells why, and until when, a provider key must not be used.
 type KeyRefusal struct {
 	Reason string    // KeySpent, KeyBusy or KeyExpired
-	Until  time.Time // zero means for good
+	Until  time.Time // zero means without end
 }
 
 // AdmitKey checks the limits of a provider key. It returns nil if the key may be used now, and the reason otherwise.

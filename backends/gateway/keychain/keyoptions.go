@@ -80,7 +80,7 @@ func checkExpiry(end *time.Time, now time.Time) error {
 // checkAllowedModels returns an error unless each pattern is the name of an entry (which has a slash), a prefix of such
 // names followed by a star, or the name of a tier.
 func checkAllowedModels(patterns []string) error {
-	if patterns != nil && len(patterns) == 0 { // of a script that found no models, which must not get a key for all
+	if patterns != nil && len(patterns) == 0 { // a script that found no models must not get a key for all models
 		return invalid("allowed_models",
 			"allowed_models must have at least one name; leave it out, or give null, to allow all models")
 	}

@@ -45,7 +45,7 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 type usedKeys struct {
 	mu      sync.RWMutex
 	minutes map[string]int64 // Unix minute by key id
-	news    map[string]int64 // the part of at that was not taken yet
+	news    map[string]int64 // the part of minutes since the last call of take
 }
 
 // mark records a use of a key. It reports whether this is the first use in this minute.

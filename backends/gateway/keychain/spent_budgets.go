@@ -16,7 +16,7 @@ import (
 type budget struct {
 	spending.Purse
 	*Budgets
-	author string // as Imposed.By; empty for those of the key
+	author string // as Imposed.By; empty for budgets set by the user
 }
 
 // budgets appends the budgets that apply to the key to list.
@@ -42,7 +42,7 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 			return err
 		}
 		if spent != nil && (last == nil || spent.lastsLonger(last)) {
-			last = spent // its end is the first time at which the same request may succeed
+			last = spent // until its end the same request cannot succeed
 		}
 	}
 	if last == nil {
@@ -79,7 +79,7 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 // spentBudget describes a budget that is used up.
 type spentBudget struct {
 	kind, author, name, amount string
-	renewed                    time.Time // when it begins anew; zero means never
+	renewed                    time.Time // zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.

@@ -149,7 +149,7 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 
 // Limits of the number of keys in a list.
 const (
-	maxActive  = 10_000 // more than maxKeys, since older keys may have been made without that bound
+	maxActive  = 10_000 // more than maxKeys, which older versions did not have
 	maxRevoked = 1000
 )
 

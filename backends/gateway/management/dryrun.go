@@ -28,7 +28,7 @@ type dryRunInput struct {
 
 type dryRunAnswer struct {
 	Model      string         `json:"model"`
-	Tier       *string        `json:"tier"` // null: the model is one entry
+	Tier       *string        `json:"tier"` // null if the model is an entry
 	Candidates []plannedModel `json:"candidates"`
 	Skipped    []plannedModel `json:"skipped"`
 	// Error is the error that a client would get without any attempt at a provider, or null.
@@ -39,7 +39,7 @@ type plannedModel struct {
 	Entry           string  `json:"model_entry"`
 	Provider        string  `json:"provider"`
 	Tier            string  `json:"tier,omitempty"`
-	Reason          *string `json:"reason"` // a code; null: none
+	Reason          *string `json:"reason"` // a code; null if the model would be tried
 	Message         *string `json:"message"`
 	CooldownSeconds int64   `json:"cooldown_seconds"`
 	// Key is the id of the provider key that would be used, or "operator" for the operator's key. It is null for a

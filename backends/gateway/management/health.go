@@ -224,7 +224,7 @@ func (s *Service) probe(c *rest.Call, user string, candidate *keychain.Candidate
 }
 
 type probeFailure struct {
-	Status  int    `json:"status"` // 0: no HTTP answer
+	Status  int    `json:"status"` // 0 means no HTTP response
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }

@@ -24,7 +24,7 @@ const (
 	keptForm   = 1 << 20
 	beforeForm = 32 << 20
 	maxParts   = 200
-	maxField   = 64 << 10 // of a field that the gateway reads completely
+	maxField   = 64 << 10 // length of a field that the gateway reads completely
 )
 
 // Form is a multipart body. Its parts are encoded again, so that the provider cannot read another model in the body

@@ -156,7 +156,7 @@ func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, err
 		return nil, err
 	}
 	if !requests.IsArray() {
-		return body, nil // the provider says what is wrong
+		return body, nil // the provider reports the mistake
 	}
 	type change struct {
 		from, to int

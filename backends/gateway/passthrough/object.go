@@ -28,7 +28,7 @@ type Object struct {
 	Characters int64
 
 	body       []byte
-	from, to   int // range of the value of model in body; 0 if there is none
+	from, to   int // the range of the value of model in body; 0 if body has no model
 	afterBrace int
 }
 
@@ -148,7 +148,7 @@ func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire
 	u.Completion, u.Reasoning = first("output_tokens"), first("output_tokens_details.thinking_tokens")
 	u.Known = u.Prompt > 0 || u.Completion > 0
 	scanner := jsontext.NewScanner([]byte(usage.Get("server_tool_use").Raw))
-	_ = wire.ScanServedCalls(&scanner, &u.Served) // without calls there is nothing to add
+	_ = wire.ScanServedCalls(&scanner, &u.Served) // an invalid object adds no calls
 }
 
 // called adds n units, which are priced like calls of server tools, to s. It returns s, or a new value if s is nil.

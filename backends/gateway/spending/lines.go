@@ -95,7 +95,7 @@ const (
 type spendingGroup struct {
 	name    string
 	columns []string
-	title   string // the column of another table that names the group; empty if there is none
+	title   string // the column of another table with the name of the group, or empty
 	// into returns the destinations in a line for the columns and the title. A day or hour is scanned into slot.
 	into func(line *Line, slot *int64) []any
 }
@@ -230,7 +230,7 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	}
 	q.Limit = MaxLines
 	if columns, _ := columnsOf(groups); len(columns) == 1 {
-		for i := range lines { // whoever has spent much now may not have been among the first before
+		for i := range lines { // the top lines of the two periods may differ
 			q.only = append(q.only, lines[i].subject())
 		}
 	}

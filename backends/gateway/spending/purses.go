@@ -19,7 +19,7 @@ type purses struct {
 	// writer identifies this process in gateway_usage_writers.
 	writer string
 
-	tracked atomic.Int64 // number of purses, so that Log.Add is cheap while there are none
+	tracked atomic.Int64 // number of purses; while it is 0 Log.Add skips them
 	mu      sync.RWMutex
 	purses  map[Purse]*purseSpend
 	shared  map[string]Purse // the purses of kind OfKey, by the ids of the keys that are paid from them
@@ -76,7 +76,7 @@ type purseSpend struct {
 	through int64     // the number of the last record of this node that is in the sums
 	total   bool      // whether the sum of InTotal was read, too
 	sums    WindowSums
-	local   []localSpend // what this node has recorded since the read
+	local   []localSpend // records of this node that are not in the sums read
 }
 
 // WindowSums are the sums of all windows that contain a given day, indexed by Window.
@@ -263,7 +263,7 @@ func (k *purseSpend) cached(now time.Time, total bool) (sums WindowSums, ok bool
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
 	sums, ok := purse.cached(now, total)
-	for tries := 0; !ok && tries < 2; tries++ { // a second time, since it may have joined a read of the day before
+	for tries := 0; !ok && tries < 2; tries++ { // the first read may have been started by another goroutine the day before
 		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
 			return nil, s.readSpending(ctx, from, purse, total, now)
 		})

@@ -44,7 +44,7 @@ type Retention struct {
 	logger  *zap.Logger
 	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
-	keepFor atomic.Int64 // a time.Duration; 0 means for ever
+	keepFor atomic.Int64 // a time.Duration; 0 means forever
 	wake    chan struct{}
 	mu      sync.Mutex
 	end     func() // stops the job; nil before it begins
@@ -100,7 +100,7 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 		err = w.deleteRequests(ctx, now.Add(-keepFor))
 	}
 	if err == nil {
-		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports need, since clocks differ
+		err = w.deleteHours(ctx, firstHour(now)-24) // one day more than reports need, since clocks differ
 	}
 	if w.requests+w.hours > 0 {
 		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests),
@@ -123,7 +123,7 @@ type sweep struct {
 	*Retention
 	now, logged     time.Time // when the pass began, and when logProgress has last logged
 	requests, hours int64     // deleted
-	expired         int64     // other rows that had expired
+	expired         int64     // other deleted rows
 }
 
 // deleteRequests deletes the records of requests before the given time. It reads the log in the order of the ids, which

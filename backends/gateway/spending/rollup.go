@@ -150,7 +150,7 @@ func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
 	ofUsers, ofKeys, ofTeams := make(sumsTable), make(sumsTable), make(sumsTable)
-	var byLabel sumsTable // most batches have none
+	var byLabel sumsTable // nil unless a record has labels
 	for i := range records {
 		r := &records[i]
 		key := sumsKey{
@@ -166,7 +166,7 @@ func rollUp(records []Record) batchSums {
 		}
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
-			if a.Code == codeClientLeft { // it did not fail
+			if a.Code == codeClientLeft { // the attempt did not fail
 				continue
 			}
 			key.provider, key.model = schema.Storable(a.Provider), tidy(a.Model)

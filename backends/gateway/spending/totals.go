@@ -14,7 +14,7 @@ import (
 // a day began.
 type totals struct {
 	*span
-	days  string   // the table with the sums by day of which these are the totals
+	days  string   // the table with the sums by day that are totalled
 	keys  []string // the columns of the primary key after day
 	users bool     // whether the rows in days are in order of users first
 }

@@ -32,10 +32,10 @@ type run struct {
 	turn   *Turn
 	ctx    context.Context //nolint:containedctx // of the work, which outlives the request
 	cancel context.CancelCauseFunc
-	object []byte        // the response before there is an answer
+	object []byte        // the response object before the answer
 	turned chan struct{} // closed when the run may start
 
-	inserted atomic.Bool // whether its row exists
+	inserted atomic.Bool // whether the response's row exists
 }
 
 // Start starts to generate an answer in the background, and returns the response object as it is before the answer.
@@ -201,7 +201,7 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 	if err := answer(ctx, recorder); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // what has arrived of the answer is incomplete
+	if ctx.Err() != nil { // the answer is incomplete
 		return context.Cause(ctx)
 	}
 	return recorder.Finish()

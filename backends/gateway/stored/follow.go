@@ -201,7 +201,7 @@ func (f *follower) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the final event was stored together with it
+	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the final event is stored, too
 		return nil
 	}
 	data := append([]byte(`{"type":"response.failed","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)

@@ -17,13 +17,13 @@ import (
 const (
 	sizeKept = time.Minute
 	fullKept = time.Second
-	maxSizes = 10_000 // owners whose size is remembered
+	maxSizes = 10_000 // number of cached sizes
 )
 
 // occupied is the cached total size of an owner's stored objects.
 type occupied struct {
 	bytes int64
-	read  time.Time // when it was added up
+	read  time.Time // when the size was read
 }
 
 // codeFull is the code of the error for an owner whose quota is used up.

@@ -122,7 +122,7 @@ func (t *Turn) record(name string, data []byte) {
 	if t.finished {
 		return
 	}
-	if name == "error" { // the stream has failed; the final event will say so
+	if name == "error" { // the final event will report the failure
 		t.failure = failure("server_error", gjson.GetBytes(data, "message").Str)
 		return
 	}

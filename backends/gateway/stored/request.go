@@ -19,11 +19,11 @@ import (
 // request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
-	explicit                  bool // store is given, and not only the default
+	explicit                  bool // the request has the member store
 	previous, conversation    string
 	input                     []byte
-	members                   []jsontext.Item // of the body; those to remove are marked
-	names                     []string        // of the members
+	members                   []jsontext.Item // members of the body; those to remove are marked
+	names                     []string        // names of members
 }
 
 // read parses a request body. ok is false if the request does not concern this package. That includes malformed
@@ -224,7 +224,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	case t.Background:
 		return nil, nil, tooLarge("input", o.Size)
 	default:
-		t.stores = false // the request is answered all the same, and the response says that it is not stored
+		t.stores = false // answer nevertheless; the response states that it is not stored
 	}
 	if err := t.room(ctx, q); err != nil {
 		return nil, nil, err
@@ -242,7 +242,7 @@ func (t *Turn) room(ctx context.Context, q *request) error {
 	refusal, _ := apierror.From(err)
 	switch {
 	case refusal == nil || refusal.Code != codeFull:
-		return nil // a database that cannot be asked now may be there when the answer is stored
+		return nil // the database may be reachable again when the answer is stored
 	case q.explicit || q.background || q.previous != "" || q.conversation != "":
 		return err
 	}
