@@ -75,8 +75,8 @@ func (id *Identity) bounds(list []bound) []bound {
 	return list
 }
 
-// subjects are phrases for error messages, by the kind of holder, that name the holder of a limit.
-var subjects = map[string]string{
+// holderPhrases are phrases for error messages, by the kind of holder, that name the holder of a limit.
+var holderPhrases = map[string]string{
 	spending.OwnKey: "the gateway key",
 	OnKey:           "the gateway key, with those that share its limits,",
 	OnUser:          "the user of the gateway key",
@@ -125,7 +125,7 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 		}
 		if state.Remaining == 0 {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
-				"%s has used %d tokens in a minute, which is the limit; try again later", subjects[b.On], *b.TokensPerMinute)
+				"%s has used %d tokens in a minute, which is the limit; try again later", holderPhrases[b.On], *b.TokensPerMinute)
 			refusal.RetryAfter = max(state.Reset, time.Second)
 			return refusal
 		}
@@ -139,7 +139,7 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 		}
 		if !admitted {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
-				"%s has %d requests under way, which is the limit; try again when one has ended", subjects[b.On],
+				"%s has %d requests under way, which is the limit; try again when one has ended", holderPhrases[b.On],
 				*b.ParallelRequests)
 			refusal.RetryAfter = time.Second
 			return refusal

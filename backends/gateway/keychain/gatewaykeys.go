@@ -85,7 +85,7 @@ func (s *Service) newKey(userID string, primary bool, options KeyOptions) (Gatew
 		ID: "gk_" + random(20), UserID: userID, Masked: mask(plain), IsPrimary: primary,
 		CreatedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	k.set(options, now)
+	k.setOptions(options, now)
 	return k, plain
 }
 
@@ -192,7 +192,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		}
 		options := key.options()
 		options.apply(&optionsChange)
-		key.set(options, s.now())
+		key.setOptions(options, s.now())
 		if err := s.updateKey(c, key); err != nil {
 			return "", err
 		}

@@ -194,7 +194,7 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 			return nil, err
 		}
 		if !limits.empty() {
-			id.Imposed = append(id.Imposed, imposedOn(kind, holder, limits, raise))
+			id.Imposed = append(id.Imposed, newImposed(kind, holder, limits, raise))
 		}
 	}
 	if end := earliestEnd(new(Limits), id.Imposed); end != nil {

@@ -158,7 +158,7 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 		return &KeyRefusal{Reason: KeyExpired}, nil
 	}
 	if !l.Budgets.empty() {
-		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
+		spent, err := s.admitBudget(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
 		if err != nil {
 			return nil, err
 		}

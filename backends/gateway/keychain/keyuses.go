@@ -45,7 +45,7 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 type usedKeys struct {
 	mu      sync.RWMutex
 	minutes map[string]int64 // Unix minute by key id
-	news    map[string]int64 // the part of minutes since the last call of take
+	untaken map[string]int64 // the part of minutes since the last call of take
 }
 
 // mark records a use of a key. It reports whether this is the first use in this minute.
@@ -63,10 +63,10 @@ func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	if u.minutes == nil {
 		u.minutes = make(map[string]int64)
 	}
-	if u.news == nil {
-		u.news = make(map[string]int64)
+	if u.untaken == nil {
+		u.untaken = make(map[string]int64)
 	}
-	u.minutes[keyID], u.news[keyID] = minute, minute
+	u.minutes[keyID], u.untaken[keyID] = minute, minute
 	return first
 }
 
@@ -75,8 +75,8 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 	minute := now.Unix() / 60
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	news := u.news
-	u.news = nil
+	news := u.untaken
+	u.untaken = nil
 	maps.DeleteFunc(u.minutes, func(_ string, usedAt int64) bool { return usedAt < minute })
 	return news
 }
@@ -85,10 +85,10 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 func (u *usedKeys) giveBack(used map[string]int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.news == nil {
-		u.news = make(map[string]int64, len(used))
+	if u.untaken == nil {
+		u.untaken = make(map[string]int64, len(used))
 	}
 	for id, minute := range used {
-		u.news[id] = max(u.news[id], minute)
+		u.untaken[id] = max(u.untaken[id], minute)
 	}
 }

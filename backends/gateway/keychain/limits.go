@@ -152,8 +152,8 @@ type Imposed struct {
 // a team share a purse.
 func (i *Imposed) purse() spending.Purse { return spending.Purse{On: i.On, ID: i.Holder} }
 
-// allows returns the beginning of a phrase for error messages: the author of the limits and the verb.
-func (i *Imposed) allows() string {
+// allowPhrase returns the beginning of a phrase for error messages: the author of the limits and the verb.
+func (i *Imposed) allowPhrase() string {
 	if i.By == ByTeam {
 		return "the administrators of the team allow"
 	}
@@ -213,8 +213,8 @@ func (id *Identity) Restricted() bool {
 	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, restricts)
 }
 
-// beneficiaries are phrases for error messages that name the holder to whom something is allowed.
-var beneficiaries = map[string]string{
+// beneficiaryPhrases are phrases for error messages that name the holder to whom something is allowed.
+var beneficiaryPhrases = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
@@ -227,7 +227,7 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 		switch {
 		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c):
 		default:
-			return "the models that " + l.allows() + " " + beneficiaries[l.On]
+			return "the models that " + l.allowPhrase() + " " + beneficiaryPhrases[l.On]
 		}
 	}
 	if !id.allow(c) {

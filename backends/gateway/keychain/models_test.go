@@ -111,7 +111,7 @@ func TestRouting(t *testing.T) {
 }
 
 // Who asks less often than the account is read anew uses all keys nevertheless.
-func TestKeysOfSlowUsersRotate(t *testing.T) {
+func TestKeysRotateForSlowUsers(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
@@ -349,7 +349,7 @@ func TestPreferences(t *testing.T) {
 
 // An address that the gateway would not connect to is refused when it is entered, with
 // words that say what would allow it.
-func TestModelAtAForbiddenHost(t *testing.T) {
+func TestModelAtForbiddenHost(t *testing.T) {
 	t.Parallel()
 	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")

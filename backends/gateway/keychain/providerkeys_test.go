@@ -139,8 +139,8 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 	})
 }
 
-// TestUsersAreApart lets one user name another user's objects in every call.
-func TestUsersAreApart(t *testing.T) {
+// TestUsersAreIsolated lets one user name another user's objects in every call.
+func TestUsersAreIsolated(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)

@@ -37,7 +37,7 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	var room [1 + len(limitHolders)]budget
 	var last *spentBudget
 	for _, b := range id.budgets(room[:0]) {
-		spent, err := s.admit(ctx, id.KeyID, b)
+		spent, err := s.admitBudget(ctx, id.KeyID, b)
 		if err != nil {
 			return err
 		}
@@ -51,9 +51,9 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	return last.refusal(s.now())
 }
 
-// admit reads the sums of b for a key, and returns the spent budget with the longest window, or nil if no budget of b
-// is spent.
-func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
+// admitBudget reads the sums of b for a key, and returns the spent budget with the longest window, or nil if no budget
+// of b is spent.
+func (s *Service) admitBudget(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
 	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
 	if err != nil {
@@ -89,13 +89,13 @@ func (b *spentBudget) lastsLonger(other *spentBudget) bool {
 
 // refusal returns the error that states whose budget is spent, its size and when it is renewed.
 func (b *spentBudget) refusal(now time.Time) error {
-	format := subjects[b.kind] + " has spent the budget %s that the operator has set, %s"
+	format := holderPhrases[b.kind] + " has spent the budget %s that the operator has set, %s"
 	ends := "; ask the operator for more"
 	switch {
 	case b.kind == spending.OwnKey:
-		format = subjects[b.kind] + " has spent its budget %s, %s"
+		format = holderPhrases[b.kind] + " has spent its budget %s, %s"
 	case b.author == ByTeam:
-		format = subjects[b.kind] + " has spent the budget %s that its administrators have set, %s"
+		format = holderPhrases[b.kind] + " has spent the budget %s that its administrators have set, %s"
 		ends = "; ask one of them for more"
 	}
 	if !b.renewed.IsZero() {

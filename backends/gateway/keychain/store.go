@@ -141,9 +141,9 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		if err != nil {
 			return k, err
 		}
-		k.Imposed = append(k.Imposed, imposedOn(kind, holders[i].String, limits, raise))
+		k.Imposed = append(k.Imposed, newImposed(kind, holders[i].String, limits, raise))
 	}
-	k.judge(s.now())
+	k.setStatus(s.now())
 	return k, nil
 }
 

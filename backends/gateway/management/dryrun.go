@@ -94,7 +94,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.leaveOut(table, preferences, plan.Tier)
+	answer.addSkipped(table, preferences, plan.Tier)
 	return answer, nil
 }
 
@@ -115,10 +115,10 @@ func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// leaveOut adds entries of table to a.Skipped that the plan does not mention: entries that the user has disabled or
+// addSkipped adds entries of table to a.Skipped that the plan does not mention: entries that the user has disabled or
 // excluded, and entries for whose provider no key exists. It considers the entries of the tier and below, and the entry
 // a.Model. The tier is 0 if the request names one entry.
-func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
+func (a *dryRunAnswer) addSkipped(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
 	listed := make(map[string]bool)
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
 		listed[m.Entry] = true

@@ -198,7 +198,7 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	if q.From.IsZero() {
 		q.From = q.To.AddDate(0, 0, -length)
 	}
-	if !imaginable(q.From) || !imaginable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
+	if !representable(q.From) || !representable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
 		return nil, nil, invalid("from", "from must be a day before to, both in the years 1970 to 9998")
 	}
 	if q.has(byHour) && q.To.Sub(q.From) > maxSpendingHours*time.Hour {

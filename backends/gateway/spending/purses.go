@@ -89,9 +89,9 @@ func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// known returns the cached sums of a purse from which the key keyID is paid. It returns nil if the purse is not cached,
-// or if the key shares the purse with other keys and join was not called for the key.
-func (s *purses) known(p Purse, keyID string) *purseSpend {
+// lookup returns the cached sums of a purse from which the key keyID is paid. It returns nil if the purse is not
+// cached, or if the key shares the purse with other keys and join was not called for the key.
+func (s *purses) lookup(p Purse, keyID string) *purseSpend {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if p.On == OfKey && s.shared[keyID] != p {
@@ -127,7 +127,7 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 // purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait
 // in the log, since the sums in the database do not include these.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
-	if k := s.purses.known(p, keyID); k != nil {
+	if k := s.purses.lookup(p, keyID); k != nil {
 		return k
 	}
 	log := s.log.Load()
@@ -136,7 +136,7 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	}
 	log.mu.Lock() // so that no record is added in between
 	defer log.mu.Unlock()
-	if k := s.purses.known(p, keyID); k != nil {
+	if k := s.purses.lookup(p, keyID); k != nil {
 		return k
 	}
 	k := s.purses.join(p, keyID, now)
@@ -275,9 +275,9 @@ func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool
 	return sums, nil
 }
 
-// records returns the table and the condition that select the rows of sums of a purse. The only parameter of the
+// sumsTable returns the table and the condition that select the rows of sums of a purse. The only parameter of the
 // condition is the purse's id.
-func (p Purse) records() string {
+func (p Purse) sumsTable() string {
 	switch p.On {
 	case OfUser:
 		return `gateway_usage_days WHERE user_id = ?`
@@ -341,7 +341,7 @@ func (s *Ledger) sumSpending(
 		cells = append(cells, &sums[w].Tokens, &sums[w].Micros)
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(selectSpending+from.records()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
+		return c.Row(selectSpending+from.sumsTable()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
 	})
 	return through, sums, err
 }

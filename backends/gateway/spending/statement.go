@@ -134,7 +134,7 @@ const withHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS BIGINT)
 // sums returns the list of columns for the sums of rows.
 func (q *Query) sums() string {
 	if !q.Brief {
-		return added[2:]
+		return sumExpressions[2:]
 	}
 	columns := slices.Clone(sumColumns[:])
 	for i, c := range columns {

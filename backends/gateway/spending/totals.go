@@ -116,13 +116,13 @@ func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args [
 	first, begin := c.nearest(from)
 	last, end := c.nearest(to)
 	if first >= last || days(first, from)+days(last, to) >= to-from {
-		return "(" + t.ofDays("") + ") AS d", []any{from, to}, false
+		return "(" + t.daysStatement("") + ") AS d", []any{from, to}, false
 	}
-	parts := []string{t.difference()}
+	parts := []string{t.differenceStatement()}
 	args = []any{begin, end}
 	correct := func(from, to int64, sign string) {
 		if from < to {
-			parts, args = append(parts, t.ofDays(sign)), append(args, from, to)
+			parts, args = append(parts, t.daysStatement(sign)), append(args, from, to)
 		}
 	}
 	correct(from, first, "")
@@ -135,9 +135,9 @@ func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args [
 // days returns the number of days between a and b.
 func days(a, b int64) int64 { return max(a-b, b-a) }
 
-// difference returns a statement for the difference of the totals of two days. A key with totals on one day has totals
-// on all later days, too.
-func (t *totals) difference() string {
+// differenceStatement returns a statement for the difference of the totals of two days. A key with totals on one day
+// has totals on all later days, too.
+func (t *totals) differenceStatement() string {
 	columns, sameKey := make([]string, 0, len(t.keys)+len(sumColumns)), ""
 	for _, key := range t.keys {
 		columns = append(columns, "after."+key)
@@ -150,9 +150,9 @@ func (t *totals) difference() string {
 		strings.Join(columns, ", "), t.table, sameKey)
 }
 
-// ofDays returns a statement for the sums of the days from its first argument (inclusive) to its second (exclusive).
-// sign, such as "-", is put before each sum.
-func (t *totals) ofDays(sign string) string {
+// daysStatement returns a statement for the sums of the days from its first argument (inclusive) to its second
+// (exclusive). sign, such as "-", is put before each sum.
+func (t *totals) daysStatement(sign string) string {
 	columns := make([]string, 0, len(t.keys)+len(sumColumns))
 	for _, key := range t.keys {
 		columns = append(columns, "n."+key)
@@ -167,17 +167,18 @@ func (t *totals) ofDays(sign string) string {
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " WHERE n.day >= ? AND n.day < ?"
 }
 
-// next returns the statement that computes the totals of a day from those of an earlier day. Its arguments are the day,
-// the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are added.
-func (t *totals) next() string {
+// nextStatement returns the statement that computes the totals of a day from those of an earlier day. Its arguments are
+// the day, the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are
+// added.
+func (t *totals) nextStatement() string {
 	keys := strings.Join(t.keys, ", ")
 	sums := strings.Join(sumColumns[:], ", ")
 	head := ""
 	if t.users {
 		head = fmt.Sprintf(withUsers, t.days)
 	}
-	return head + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + added +
-		" FROM (SELECT " + keys + ", " + sums + " FROM " + t.table + " WHERE day = ? UNION ALL " + t.ofDays("") +
+	return head + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + sumExpressions +
+		" FROM (SELECT " + keys + ", " + sums + " FROM " + t.table + " WHERE day = ? UNION ALL " + t.daysStatement("") +
 		") AS d GROUP BY " + keys
 }
 
@@ -204,7 +205,7 @@ func (w *sweep) addTotals(ctx context.Context) error {
 		}
 		_, err = w.write(ctx, func(c store.Conn) (rows int64, err error) {
 			for _, t := range allTotals {
-				n, err := c.Exec(t.next(), day, stored, from, day)
+				n, err := c.Exec(t.nextStatement(), day, stored, from, day)
 				if err != nil {
 					return 0, err
 				}

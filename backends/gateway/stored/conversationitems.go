@@ -106,7 +106,7 @@ func (s *Service) addItems(
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	if err := s.room(ctx, owner, sizeOf(items), o); err != nil {
+	if err := s.checkRoom(ctx, owner, sizeOf(items), o); err != nil {
 		return nil, err
 	}
 	added, err := s.sealItems(ctx, id, items)

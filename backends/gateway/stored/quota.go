@@ -40,8 +40,9 @@ func storageFull(owner string, o *Options) *apierror.Error {
 	return e
 }
 
-// room returns an error with status 400 if size more bytes would exceed an owner's quota, or an error of the database.
-func (s *Service) room(ctx context.Context, owner string, size int64, o *Options) error {
+// checkRoom returns an error with status 400 if size more bytes would exceed an owner's quota, or an error of the
+// database.
+func (s *Service) checkRoom(ctx context.Context, owner string, size int64, o *Options) error {
 	now := s.now()
 	s.mu.Lock()
 	known, ok := s.sizes[owner]

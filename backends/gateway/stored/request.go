@@ -226,19 +226,19 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	default:
 		t.stores = false // answer nevertheless; the response states that it is not stored
 	}
-	if err := t.room(ctx, q); err != nil {
+	if err := t.checkQuota(ctx, q); err != nil {
 		return nil, nil, err
 	}
 	return t, q.compose(body, history), nil
 }
 
-// room checks the owner's quota. Without room, a request that does not depend on storage is answered nevertheless, and
-// the response states that it is not stored.
-func (t *Turn) room(ctx context.Context, q *request) error {
+// checkQuota checks the owner's quota. Without room, a request that does not depend on storage is answered
+// nevertheless, and the response states that it is not stored.
+func (t *Turn) checkQuota(ctx context.Context, q *request) error {
 	if !t.stores {
 		return nil
 	}
-	err := t.service.room(ctx, t.owner, sizeOf(t.input), t.options)
+	err := t.service.checkRoom(ctx, t.owner, sizeOf(t.input), t.options)
 	refusal, _ := apierror.From(err)
 	switch {
 	case refusal == nil || refusal.Code != codeFull:
