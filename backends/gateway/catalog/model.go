@@ -240,7 +240,7 @@ func (u *uint128) addProduct(a, b uint64) {
 	u.hi, _ = bits.Add64(u.hi, hi, carry)
 }
 
-// microUSD returns u divided by rateScale, rounded half up. Larger results than the largest int64 are replaced by that.
+// microUSD returns u divided by rateScale, rounded half up. A larger result than math.MaxInt64 becomes math.MaxInt64.
 func (u uint128) microUSD() int64 {
 	var carry uint64
 	u.lo, carry = bits.Add64(u.lo, rateScale/2, 0)

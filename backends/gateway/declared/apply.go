@@ -95,8 +95,8 @@ func (a *applier) note(kind, how, format string, args ...any) {
 	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), how})
 }
 
-// atLine adds the line and the name of its object to the message of an *apierror.Error. Other errors are returned
-// unchanged.
+// atLine adds the line of the file, and about as the name of the object there, to the message of an *apierror.Error.
+// Other errors are returned unchanged.
 func atLine(line int, about string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
 		return fmt.Errorf("line %d: %s: %s", line, about, refusal.Message)

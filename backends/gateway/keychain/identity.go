@@ -128,7 +128,7 @@ func (s *Service) forgetAll() {
 	s.accts.Clear()
 }
 
-// errInvalidKey returns the error for every invalid key. It is the same for all of them, so that clients cannot
+// errInvalidKey returns the error for every invalid key. All of them get the same error, so that clients cannot
 // distinguish an unknown key from an expired or revoked key.
 func errInvalidKey() error {
 	return apierror.New(http.StatusUnauthorized, "invalid_api_key",

@@ -48,7 +48,7 @@ type Service struct {
 	CheckHost func(ctx context.Context, host string) error
 }
 
-// Spending looks up and records what was spent. It is implemented by *spending.Ledger.
+// Spending looks up and records the amounts spent. It is implemented by *spending.Ledger.
 type Spending interface {
 	// Spent returns the sums spent from a purse that the key keyID draws on, including the amounts that this node has
 	// recorded but not yet stored. The sum over all time is filled only if total is set.

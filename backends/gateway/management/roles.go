@@ -30,7 +30,7 @@ type Who struct {
 	Claims map[string][]string
 }
 
-// selects reports whether a caller is selected.
+// selects reports whether w names the caller.
 func (w *Who) selects(c *Caller) bool {
 	if slices.Contains(w.Users, c.ID) {
 		return true

@@ -275,9 +275,9 @@ func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool
 	return sums, nil
 }
 
-// sumsTable returns the table and the condition that select the rows of sums of a purse. The only parameter of the
+// sumsSource returns the table and the condition that select the rows of sums of a purse. The only parameter of the
 // condition is the purse's id.
-func (p Purse) sumsTable() string {
+func (p Purse) sumsSource() string {
 	switch p.On {
 	case OfUser:
 		return `gateway_usage_days WHERE user_id = ?`
@@ -341,7 +341,7 @@ func (s *Ledger) sumSpending(
 		cells = append(cells, &sums[w].Tokens, &sums[w].Micros)
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(selectSpending+from.sumsTable()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
+		return c.Row(selectSpending+from.sumsSource()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
 	})
 	return through, sums, err
 }

@@ -51,7 +51,7 @@ type Retention struct {
 }
 
 // NewRetention returns a Retention that deletes nothing before Keep is called. observe is called after each run; see
-// jobs.Options. The caller must call Close.
+// jobs.Options. also selects the other data to delete. The caller must call Close.
 func NewRetention(
 	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry,
 ) *Retention {
