@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Surroundings are what a cascade uses of the process and of the current configuration.
+// Surroundings are the parts of the process and of the current configuration that a cascade uses.
 type Surroundings struct {
 	Catalog  func() *catalog.Catalog
 	Counters func() counters.Store // those that all nodes share
@@ -22,7 +22,7 @@ type Surroundings struct {
 	Logger   *zap.Logger
 }
 
-// Engine makes a cascade with the given options. All cascades of a gateway share its Memory.
+// Engine returns a cascade with the given options. All cascades of a gateway share its Memory.
 func (g *Gateway) Engine(s Surroundings, options cascade.Options) *cascade.Engine {
 	return &cascade.Engine{
 		Options: options, Memory: g.Memory, Budget: s.Memory, Catalog: s.Catalog,
@@ -33,11 +33,11 @@ func (g *Gateway) Engine(s Surroundings, options cascade.Options) *cascade.Engin
 	}
 }
 
-// probeMemory bounds the bodies of a probe.
+// probeMemory is the size limit for the bodies of a probe, in bytes.
 const probeMemory = 32 << 20
 
-// Probe sends one small request through the provider key of an owner. It needs no Gateway, so a command can call it
-// beside a running server, which does not learn the outcome. Limits of the key are not checked. provider is the code of
+// Probe sends one small request with the provider key of an owner, whose limits are not checked. It needs no Gateway,
+// so a command can call it while a server is running; the server does not learn the outcome. provider is the code of
 // the key's provider.
 func Probe(
 	ctx context.Context, service *keychain.Service, cat *catalog.Catalog, owner keychain.Owner, keyID string,
@@ -57,7 +57,7 @@ func Probe(
 	return candidate.Provider.Code, probe, err
 }
 
-// FailingKeys returns the operator's keys in a catalog that providers refused when they were last used.
+// FailingKeys returns the operator's keys in a catalog that providers refused at the last use.
 func (g *Gateway) FailingKeys(cat *catalog.Catalog) (failing []alerts.FailingKey) {
 	for _, p := range cat.Providers() {
 		if p.APIKey == "" {

@@ -1,14 +1,14 @@
-// Package gateway is the model gateway. It makes the parts that the packages below it have, connects them and closes
+// Package gateway is the model gateway. It creates the parts that are in the packages below, connects them and closes
 // them:
 //
 //   - keychain knows users, teams, keys and limits; management is the API and the console for them, declared applies
 //     them from a file, and alerts notifies people of spent budgets and refused keys;
 //   - catalog knows providers, models and list prices; ownprices replaces list prices;
 //   - wire translates the formats of requests and responses;
-//   - cascade sends a request to one provider after the other until one answers; credentials signs requests for clouds;
-//   - spending records and sums up what requests cost; timings and overview report on it;
-//   - stored keeps responses and conversations; passthrough serves the APIs that are not translated; modellist and
-//     modelaccess serve lists of models and check which of them a key may use;
+//   - cascade sends a request to one provider after another until one answers; credentials signs requests for clouds;
+//   - spending records and sums the cost of requests, timings their latencies and failures; overview reports on both;
+//   - stored stores responses and conversations, and answeritems single items of answers; passthrough serves the APIs
+//     that are not translated; modellist and modelaccess list models and the users who may use them;
 //   - schema has the tables.
 package gateway
 
@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/answeritems"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/passthrough"
@@ -39,11 +40,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// Options are what a Gateway is made of. All fields except Allow are required.
+// Options are the dependencies and settings of a Gateway. All fields except Allow are required.
 type Options struct {
 	DB   *store.DB // with the tables of schema.Gateway
 	Ring *sealed.Ring
-	// Allow lists the networks beside the public ones in which addresses that users enter may lie: those of models and
+	// Allow lists networks, besides the public internet, that may contain the addresses that users enter for models and
 	// webhooks.
 	Allow  []netip.Prefix
 	Logger *zap.Logger
@@ -51,15 +52,15 @@ type Options struct {
 	Observe func(job, outcome string, done int)
 }
 
-// Gateway has the parts of the model gateway, and their state in memory. One Gateway serves any number of
-// configurations, one after the other or at the same time. It is safe for concurrent use.
+// Gateway has the parts of the model gateway, and their state in memory. Several configurations can use one Gateway,
+// one after another or at the same time. It is safe for concurrent use.
 type Gateway struct {
 	Keychain *keychain.Service
 	// Spending reports and limits spending, and Usage records it.
 	Spending *spending.Ledger
 	Usage    *spending.Log
-	// Items stores items of responses. Later requests of clients may refer to them.
-	Items *keychain.Items
+	// Items stores items of responses, to which later requests of clients may refer.
+	Items *answeritems.Store
 	// Resources records the owner and the provider of each file and batch that providers store.
 	Resources *passthrough.Resources
 	// Stored stores responses and conversations at the request of clients.
@@ -84,7 +85,7 @@ type Gateway struct {
 	prices      atomic.Pointer[storedPrices]
 }
 
-// New makes a gateway and starts its background jobs. They wait until the database is ready.
+// New creates a gateway and starts its background jobs, which wait until the database is ready.
 func New(o Options) (*Gateway, error) {
 	service, ledger, err := NewKeychain(o)
 	if err != nil {
@@ -108,7 +109,7 @@ func New(o Options) (*Gateway, error) {
 		Keychain:  service,
 		Spending:  ledger,
 		Usage:     spending.NewLog(ledger, service.KeyUses(), o.Logger).Start(),
-		Items:     keychain.NewItems(service, o.Logger),
+		Items:     answeritems.New(o.DB, o.Ring, o.Logger, time.Now),
 		Resources: passthrough.NewResources(o.DB, time.Now),
 		retention: newRetention(ledger, o),
 		Stored:    stored.New(o.DB, o.Ring, o.Logger, o.Observe, time.Now),
@@ -125,8 +126,7 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// NewKeychain makes only the keychain and the ledger that it uses, without background jobs. It is for commands; a
-// server uses New.
+// NewKeychain creates only the keychain and its ledger, without background jobs. It is for commands; servers use New.
 func NewKeychain(o Options) (*keychain.Service, *spending.Ledger, error) {
 	ledger := spending.NewLedger(o.DB, o.Logger, time.Now)
 	service, err := keychain.New(o.DB, o.Ring, ledger, o.Logger, time.Now)
@@ -136,11 +136,11 @@ func NewKeychain(o Options) (*keychain.Service, *spending.Ledger, error) {
 	return service, ledger, err
 }
 
-// newRetention makes the job that deletes rows which the gateway stores only for a limited time.
+// newRetention creates the job that deletes expired rows.
 func newRetention(ledger *spending.Ledger, o Options) *spending.Retention {
 	expired := timings.Expired()
 	also := make([]spending.Expiry, 0, 5+len(expired))
-	also = append(also, keychain.ExpiredItems, keychain.ExpiredAudit,
+	also = append(also, answeritems.Expired, keychain.ExpiredAudit,
 		stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents)
 	for _, expiry := range expired {
 		also = append(also, expiry)
@@ -148,7 +148,7 @@ func newRetention(ledger *spending.Ledger, o Options) *spending.Retention {
 	return spending.NewRetention(ledger, o.Logger, o.Observe, also...)
 }
 
-// KeepRequests sets how long single requests stay in the usage log; 0 keeps them for ever.
+// KeepRequests sets how long single requests stay in the usage log. 0 means that they are never deleted.
 func (g *Gateway) KeepRequests(d time.Duration) { g.retention.Keep(d) }
 
 // Ready returns an error with status 503 while it is not known that the keyring matches the database.
@@ -163,8 +163,8 @@ func (g *Gateway) Cut() {
 	g.connections.Cut()
 }
 
-// Close writes the remaining usage, stops the background jobs and closes the connections. It takes 10 seconds at most:
-// the process must not hang on a database that is down.
+// Close writes the remaining usage, stops the background jobs and closes the connections. It takes at most 10 seconds,
+// so that the process does not hang while the database is down.
 func (g *Gateway) Close() error {
 	g.retention.Close()
 	g.Alerts.Close()
@@ -180,8 +180,8 @@ func (g *Gateway) Close() error {
 	return nil
 }
 
-// Unavailable converts the error of an unreachable database or counter store into an error with status 503. It returns
-// other errors unchanged.
+// Unavailable converts the error of an unreachable database or counter store into an error with status 503. Other
+// errors are returned unchanged.
 func Unavailable(err error) error {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):

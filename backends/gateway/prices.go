@@ -15,26 +15,27 @@ import (
 // pricesEvery is the interval at which prices are read from the database.
 const pricesEvery = 5 * time.Second
 
-// storedPrices are the prices in the database at the last reading, with their version.
+// storedPrices are the prices that were last read from the database, with their version.
 type storedPrices struct {
 	prices  catalog.Prices
 	version string
 }
 
-// Prices puts the prices of the database into the catalog of a configuration. It is safe for concurrent use.
+// Prices copies the operator's prices from the database to the catalog of a configuration. It is safe for concurrent
+// use.
 type Prices struct {
 	gateway *Gateway
 	db      *store.DB
 	source  *catalog.Source
 	logger  *zap.Logger
 
-	// mu guards current. It is held while prices are read, so that older ones never replace newer ones.
+	// mu guards current. It is held while prices are read, so that old prices never replace newer ones.
 	mu      sync.Mutex
 	current *storedPrices // the prices in the catalog; nil until they have been read
 }
 
-// NewPrices returns the prices for a catalog. Until they are read from the database, the catalog has those that the
-// gateway read last for any configuration.
+// NewPrices returns a Prices for a catalog. Until it has read the database, the catalog has the prices that the gateway
+// last read for any configuration.
 func (g *Gateway) NewPrices(source *catalog.Source, logger *zap.Logger) *Prices {
 	p := &Prices{gateway: g, db: g.Keychain.DB(), source: source, logger: logger, current: g.prices.Load()}
 	if p.current != nil {

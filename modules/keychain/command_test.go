@@ -539,7 +539,7 @@ func TestCommandBesideServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c := account.Routing(catalog.Embedded()).Tier(catalog.High); len(c) == 0 || c[0].Keys[0].Secret != l.stdin {
+			if c := account.RoutingFor(catalog.Embedded(), "").Tier(catalog.High); len(c) == 0 || c[0].Keys[0].Secret != l.stdin {
 				t.Errorf("the server has %+v", c)
 			}
 			if out, _ = l.run("keys", "list", "-u", "alice"); !strings.Contains(out, identity.KeyID) {

@@ -48,8 +48,8 @@ const (
 	usedWithin = 20 * time.Minute
 	// keepFor is how long alerts are kept. Alerts of total budgets are never deleted: they would otherwise be raised
 	// again.
-	keepFor      = 180 * 24 * time.Hour
-	purgeRows = 500 // in one transaction
+	keepFor   = 180 * 24 * time.Hour
+	purgeRows = 500 // rows per transaction
 )
 
 // Options say which alerts are raised and who receives them.
@@ -83,18 +83,18 @@ type FailingKey struct{ Provider, State string }
 
 // Service raises and sends alerts. It does nothing until Use is called. Close stops it.
 type Service struct {
-	db       *store.DB
-	keychain *keychain.Service
-	sender   *webhook.Sender
-	logger   *zap.Logger
-	observe  func(job, outcome string, done int)
-	now      func() time.Time
-	options  atomic.Pointer[Options]
-	full     time.Time // when all budgets were last checked; used by the check job only
-	optionsChanged     atomic.Bool
-	wake     [3]chan struct{} // indexed by the job constants
-	mu       sync.Mutex
-	end      func() // stops the jobs; nil before they are started
+	db             *store.DB
+	keychain       *keychain.Service
+	sender         *webhook.Sender
+	logger         *zap.Logger
+	observe        func(job, outcome string, done int)
+	now            func() time.Time
+	options        atomic.Pointer[Options]
+	full           time.Time // when all budgets were last checked; used by the check job only
+	optionsChanged atomic.Bool
+	wake           [3]chan struct{} // indexed by the job constants
+	mu             sync.Mutex
+	end            func() // stops the jobs; nil before they are started
 }
 
 // The jobs, as indexes of Service.wake.
@@ -161,7 +161,9 @@ func (s *Service) Close() {
 }
 
 // withOptions returns a job that calls run with the current options, or does nothing while the service has no options.
-func (s *Service) withOptions(run func(ctx context.Context, o *Options) (int, error)) func(ctx context.Context) (int, error) {
+func (s *Service) withOptions(
+	run func(ctx context.Context, o *Options) (int, error),
+) func(ctx context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		o := s.options.Load()
 		if o == nil {

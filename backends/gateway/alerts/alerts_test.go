@@ -417,9 +417,9 @@ func sorted(list []string) []string {
 	return list
 }
 
-// TestSendAfterDeath: what a process that died had for itself is sent by another one when the
+// TestSendAfterKilledNode: what a process that died had for itself is sent by another one when the
 // lease ends, and what is for a webhook of another configuration waits for it.
-func TestSendAfterDeath(t *testing.T) {
+func TestSendAfterKilledNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
 		hook := newReceiver(t)
@@ -457,9 +457,9 @@ func TestSendAfterDeath(t *testing.T) {
 	})
 }
 
-// TestGoneAndOld: an address that is gone is not tried again, what waited for too long neither,
+// TestMessagesFailForGood: an address that is gone is not tried again, what waited for too long neither,
 // and old alerts are deleted.
-func TestGoneAndOld(t *testing.T) {
+func TestMessagesFailForGood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
 		gone, down := newReceiver(t), newReceiver(t)
@@ -491,8 +491,8 @@ func TestGoneAndOld(t *testing.T) {
 	})
 }
 
-// TestUse: the jobs begin with the first options, and go on with others.
-func TestUse(t *testing.T) {
+// TestUseReplacesOptions: the jobs begin with the first options, and go on with others.
+func TestUseReplacesOptions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *place) {
 		hook := newReceiver(t)

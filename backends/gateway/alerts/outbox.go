@@ -186,7 +186,7 @@ func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) e
 	})
 }
 
-// mail is the job that sends the due mails.
+// mail sends the due mails. It runs as a job.
 func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	if o.Mail == nil {
 		return 0, nil
@@ -194,7 +194,7 @@ func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	return mail.Send(ctx, outbox{s}, o.Mail, s.logger)
 }
 
-// deliver is the job that posts due messages to the webhooks, which are served concurrently. A webhook's first failed
+// deliver posts due messages to the webhooks, which are served concurrently. It runs as a job. A webhook's first failed
 // attempt ends its run. Messages for a webhook that is not in this node's options wait for a node that has it.
 func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error) {
 	var delivered atomic.Int64

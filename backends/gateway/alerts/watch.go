@@ -45,7 +45,7 @@ const seenEvery = 30 * time.Second
 // episode is a row of gateway_alert_episodes: a period in which a threshold is reached.
 type episode struct {
 	kind, subject, holder string
-	began, seen      int64 // Unix microseconds
+	began, seen           int64 // Unix microseconds
 }
 
 func (e *episode) key() [3]string { return [3]string{e.kind, e.subject, e.holder} }
@@ -53,8 +53,8 @@ func (e *episode) key() [3]string { return [3]string{e.kind, e.subject, e.holder
 // rule describes one of the two thresholds of a Watch.
 type rule struct {
 	begins, ends string // the kinds of the alerts that begin and end an episode
-	enabled           func(w *Watch) bool
-	exceeded         func(w *Watch, c *timings.Counts) bool
+	enabled      func(w *Watch) bool
+	exceeded     func(w *Watch, c *timings.Counts) bool
 	fill         func(w *Watch, c *timings.Counts, a *Alert)
 }
 
@@ -110,8 +110,8 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 	return raised, nil
 }
 
-// readCounts reads the counts in the window, those of all requests first. Models on users' own servers are left out, since
-// the operator is not responsible for these.
+// readCounts reads the counts in the window, those of all requests first. Models on users' own servers are left out,
+// since the operator is not responsible for these.
 func (s *Service) readCounts(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
 	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {
@@ -155,7 +155,9 @@ func (s *Service) applyRule(
 ) (raised int, err error) {
 	w, counted := &o.Watch, make(map[[3]string]*timings.Counts, len(seen))
 	for i := range seen {
-		e := &episode{kind: r.begins, subject: seen[i].subject, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro()}
+		e := &episode{
+			kind: r.begins, subject: seen[i].subject, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro(),
+		}
 		counted[e.key()] = seen[i].Counts
 		if !r.enabled(w) || !r.exceeded(w, seen[i].Counts) {
 			continue
@@ -198,7 +200,9 @@ func (s *Service) applyRule(
 func (s *Service) beginEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts,
 ) (written bool, err error) {
-	a := &Alert{Kind: r.begins, On: e.subject, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began}
+	a := &Alert{
+		Kind: r.begins, On: e.subject, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began,
+	}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`INSERT INTO gateway_alert_episodes (kind, subject, holder, began, seen_at) VALUES (?, ?, ?, ?, ?)
@@ -227,9 +231,9 @@ func (s *Service) continueEpisode(ctx context.Context, e *episode, now time.Time
 	})
 }
 
-// endEpisode closes an episode and raises the alert for its end, in one transaction. It does nothing if another node has
-// closed the episode or recorded that the episode continues. It raises no alert if the rule was switched off. made
-// reports whether an alert was raised.
+// endEpisode closes an episode and raises the alert for its end, in one transaction. It does nothing if another node
+// has closed the episode or recorded that the episode continues. It raises no alert if the rule was switched off.
+// written reports whether an alert was raised.
 func (s *Service) endEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
 ) (written bool, err error) {

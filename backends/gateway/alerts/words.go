@@ -29,7 +29,7 @@ func (a *Alert) holderPhrase() string {
 	case keychain.OnProviderKey:
 		return "the provider key " + a.Holder
 	default:
-		kind := strings.TrimSuffix(a.On, "_own") // of budgets that the administrators of a team have set
+		kind := strings.TrimSuffix(a.On, "_own") // OnTeamOwn, too, is on a team
 		if name == "" || name == a.Holder {
 			return "the " + kind + " " + a.Holder
 		}
@@ -86,7 +86,7 @@ func (a *Alert) text() (subject, body string) {
 	return subject, body + "\n" + a.At.Format(time.RFC3339) + " " + a.Event + "\n"
 }
 
-// watched returns the subject and the body of a mail about an alert of a Watch.
+// watchText returns the subject and the body of a mail about an alert of a Watch.
 func (a *Alert) watchText() (subject, body string) {
 	requests, target := "all requests", ""
 	if a.On == OnModel {

@@ -465,7 +465,7 @@ func TestKeyLevelFailures(t *testing.T) {
 
 // keyID finds the id of a key by its text.
 func (r *rig) keyID(secret string) string {
-	routing := r.account.Routing(r.catalog)
+	routing := r.account.RoutingFor(r.catalog, r.account.Team())
 	for _, name := range routing.Entries() {
 		c, _ := routing.Entry(name)
 		for _, k := range c.Keys {

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/answeritems"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -370,7 +371,7 @@ func (r *run) keepItem() func(id string, text []byte) {
 	}
 	return func(id string, text []byte) {
 		if r.req.Stored == nil || !r.req.Stored.KeepItem(id, text) {
-			r.req.Items.Keep(r.req.owner(), keychain.Item{ID: id, Text: string(text)}, lifetime)
+			r.req.Items.Keep(r.req.owner(), answeritems.Item{ID: id, Text: string(text)}, lifetime)
 		}
 	}
 }

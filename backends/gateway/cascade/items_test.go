@@ -5,11 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/answeritems"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -18,13 +19,13 @@ import (
 // referrer is a Responses client through one gateway key, which refers to what it has got.
 type referrer struct {
 	*rig
-	items *keychain.Items
+	items *answeritems.Store
 	key   string
 }
 
 func newReferrer(t *testing.T, r *rig) *referrer {
 	t.Helper()
-	items := keychain.NewItems(people, zap.NewNop())
+	items := answeritems.New(people.DB(), plainRing{}, zap.NewNop(), time.Now)
 	t.Cleanup(func() { _ = items.Close(t.Context()) }) // its context has ended
 	r.engine.Options.AnswerItems = r.engine.Options.WithDefaults().AnswerItems
 	return &referrer{rig: r, items: items, key: "gk_" + r.account.UserID}

@@ -59,7 +59,7 @@ func TestLoop(t *testing.T) {
 		if !e.err.NoRetry || asked.Load() != 1 || e.Attempts != 1 {
 			t.Errorf("%+v after %d requests", e.err, asked.Load())
 		}
-		if state := r.engine.Memory.Health.Provider(r.account.Routing(r.catalog).Tier(catalog.Low)[0].Provider.BaseURL, r.account.UserID); !state.LastFailure.IsZero() {
+		if state := r.engine.Memory.Health.Provider(r.account.RoutingFor(r.catalog, r.account.Team()).Tier(catalog.Low)[0].Provider.BaseURL, r.account.UserID); !state.LastFailure.IsZero() {
 			t.Errorf("the server is blamed: %+v", state)
 		}
 	}

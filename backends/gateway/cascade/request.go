@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/answeritems"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/chat/native"
@@ -49,7 +50,7 @@ type Request struct {
 	// separate. If it is empty no prompt cache key is sent.
 	KeyID string
 	// Items stores the items of answers. Nil means that no items are stored.
-	Items *keychain.Items
+	Items *answeritems.Store
 	// Stored gives access to the sender's stored responses. It is preferred to Items, for storing the items of an
 	// answer and for finding those of earlier answers. Nil means that no responses are stored.
 	Stored Stored
@@ -112,7 +113,7 @@ func (q *Request) parse(format formats.Format, body []byte, o hub.ReadOptions) (
 
 // Expand replaces references to items of earlier answers in a client's body by these items (specification 7.2). A body
 // without references is returned unchanged. The errors are *apierror.Error with status 400 for an item that is not
-// stored and with status 413 for a body that becomes too large, and those of keychain.Items.
+// stored and with status 413 for a body that becomes too large, and those of answeritems.Store.
 func (q *Request) Expand(ctx context.Context, format formats.Format, body []byte) ([]byte, error) {
 	referrer, ok := format.(formats.Referrer)
 	if !ok {

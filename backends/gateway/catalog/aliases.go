@@ -16,8 +16,8 @@ const maxAlias = 100
 
 // CheckAlias checks the name and the target of an alias and returns the target in its full form. A target is a tier
 // (low, medium, high, or their names with TierPrefix), an entry provider/model, or the id of a model without its
-// provider. It must not be another alias, so that aliases cannot form a circle. isOwn reports whether an entry outside of
-// the catalog is a valid target; a nil isOwn refuses all of them. The error names the mistake.
+// provider. It must not be another alias, so that aliases cannot form a circle. isOwn reports whether an entry outside
+// of the catalog is a valid target; a nil isOwn refuses all of them. The error names the mistake.
 func (c *Catalog) CheckAlias(name, target string, isOwn func(entry string) bool) (string, error) {
 	switch {
 	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool {

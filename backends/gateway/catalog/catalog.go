@@ -91,8 +91,7 @@ func (c *Catalog) Provider(code string) (*Provider, bool) {
 	return p, ok
 }
 
-// Models returns the models of an enabled provider that are not retired, in
-// the order of the file.
+// Models returns the models of an enabled provider that are not retired, in the order of the file.
 func (c *Catalog) Models(provider string) []*Model { return c.models[provider] }
 
 // Model returns a model of an enabled provider, even if the model is retired.

@@ -32,7 +32,7 @@ func ids(models []*Model) []string {
 	return out
 }
 
-func TestEmbeddedListsTheTwelve(t *testing.T) {
+func TestEmbeddedProviders(t *testing.T) {
 	t.Parallel()
 	c := Embedded()
 	if got := codes(c); !slices.Equal(got, twelve) {
@@ -174,7 +174,7 @@ func TestEmbeddedShapes(t *testing.T) {
 	}
 }
 
-func TestModelsLeavesRetiredOut(t *testing.T) {
+func TestModelsOmitsRetired(t *testing.T) {
 	t.Parallel()
 	c := parseSample(t)
 	if got := ids(c.Models("one")); !slices.Equal(got, []string{"one/small", "one/big"}) {
@@ -251,8 +251,8 @@ func TestTierText(t *testing.T) {
 	}
 }
 
-// TestNoCodeKnowsAModel: ids age, so they live in the data file only.
-func TestNoCodeKnowsAModel(t *testing.T) {
+// TestCodeNamesNoModel: ids age, so they live in the data file only.
+func TestCodeNamesNoModel(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -226,8 +226,8 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkExtras checks the factors or the call prices of a price. path is their path in the file, for errors. Names that
-// providers do not use in their answers are errors, since they could never match.
+// checkExtras checks the factors or the call prices of a price. path names them in errors: it is their place in the
+// file. Names that providers do not use in their answers are errors, since they could never match.
 func checkExtras(path string, extras map[string]float64) error {
 	if len(extras) > maxList {
 		return fmt.Errorf("%s: more than %d", path, maxList)
@@ -245,7 +245,7 @@ func checkExtras(path string, extras map[string]float64) error {
 	return nil
 }
 
-// checkRates checks the rates of a price. path is their path in the file, for errors.
+// checkRates checks the rates of a price. path names them in errors: it is their place in the file.
 func checkRates(path string, r Rates) error {
 	for _, f := range []struct {
 		field string

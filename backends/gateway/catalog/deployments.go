@@ -45,7 +45,7 @@ func (d *data) deployment(code, id, entry string) (*Model, error) {
 	m := *source
 	m.Provider, m.ID, m.entry = code, id, name
 	m.Name = id
-	if !m.Embeddings { // the reasoning state of a model can only be read where it was written
+	if !m.Embeddings { // a model cannot read reasoning state of another provider
 		m.Family = code + "/" + source.Family
 	}
 	m.Price = Price{}

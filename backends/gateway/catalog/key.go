@@ -10,7 +10,7 @@ import (
 // Length limits of a provider key, in bytes.
 const (
 	maxKey     = 1000
-	maxKeyFile = 4 << 10 // a JSON object
+	maxKeyFile = 4 << 10 // of a key that is a JSON object
 )
 
 // CheckKey returns a provider key in its stored form: a JSON object, such as the key file of a service account, loses

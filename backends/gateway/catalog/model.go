@@ -23,8 +23,8 @@ type Model struct {
 	ID       string `json:"id"`
 	// Name is the display name. Default: ID.
 	Name string `json:"name"`
-	// Family groups models that understand each other's reasoning state.
-	// Default: ID, so that state is never shared by accident.
+	// Family groups models that understand each other's reasoning state. Default: ID, so that state is never shared by
+	// accident.
 	Family string `json:"family"`
 	// Tiers are the tiers that the model serves by default. A model without tiers is used only if a request names its
 	// id.
@@ -240,7 +240,7 @@ func (u *uint128) addProduct(a, b uint64) {
 	u.hi, _ = bits.Add64(u.hi, hi, carry)
 }
 
-// microUSD returns u divided by rateScale, rounded half up. Larger results than the largest int64 are replaced by that.
+// microUSD returns u divided by rateScale, rounded half up. A larger result than math.MaxInt64 becomes math.MaxInt64.
 func (u uint128) microUSD() int64 {
 	var carry uint64
 	u.lo, carry = bits.Add64(u.lo, rateScale/2, 0)

@@ -23,7 +23,7 @@ const (
 	WireChat      = "chat"
 	WireResponses = "responses"
 	WireMessages  = "messages"
-	WireConverse  = "converse" // Amazon Bedrock's, which no client speaks
+	WireConverse  = "converse" // the format of Amazon Bedrock; no client speaks it
 )
 
 // Provider is one upstream service. The JSON names are those of the data file. Providers of a Catalog are shared and
@@ -189,7 +189,7 @@ const (
 // The values of Shape.EmptyToolContent: the content that an assistant message with tool calls and without text is sent
 // with.
 const (
-	ContentKeep  = ""      // leave it as it is
+	ContentKeep  = ""      // unchanged
 	ContentNull  = "null"  // send null
 	ContentOmit  = "omit"  // leave the member out
 	ContentEmpty = "empty" // always send a string, which is "" if there is no text
@@ -204,7 +204,7 @@ const (
 // The values of Shape.ReasoningState: the members of the chat format for the state of a model's reasoning. Clients must
 // send the state back to the model.
 const (
-	StateNone    = ""        // nowhere, or not needed
+	StateNone    = ""        // the format does not carry the state, or the model does not need it
 	StateThought = "thought" // tool_calls[].extra_content.google.thought_signature
 	StateContent = "content" // reasoning_content of messages with tool calls
 	StateDetails = "details" // reasoning_details of messages
@@ -213,8 +213,7 @@ const (
 // Shape describes the changes that a chat request needs for one provider. Code reads these fields and never asks which
 // provider it talks to.
 type Shape struct {
-	// MaxTokensField is FieldMaxTokens or FieldMaxCompletionTokens.
-	// Default: FieldMaxTokens.
+	// MaxTokensField is FieldMaxTokens or FieldMaxCompletionTokens. Default: FieldMaxTokens.
 	MaxTokensField string `json:"max_tokens_field"`
 	// ReservesMaxTokens reports that the provider charges the whole token limit of a request against the quota in
 	// advance, so a limit far above the need must not be sent.

@@ -37,7 +37,7 @@ func replace(t *testing.T, path, text string, version int) {
 	}
 }
 
-func TestSourceSwapsAndKeeps(t *testing.T) {
+func TestSourceReloads(t *testing.T) {
 	t.Parallel()
 	s, path, logs := watched(t, sample, Options{Disable: []string{"two"}})
 	first := s.Current()
@@ -142,7 +142,7 @@ func TestNewSourceErrors(t *testing.T) {
 	}
 }
 
-func TestSourceWarnsOfAnOldFile(t *testing.T) {
+func TestSourceWarnsOfOldFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	write(t, path, strings.Replace(sample, "2026-01-31", "2000-01-01", 1))

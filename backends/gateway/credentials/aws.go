@@ -24,7 +24,7 @@ type accessKey struct {
 
 var signer = v4.NewSigner()
 
-// signs reports whether requests are signed with the key secret of a provider, rather than sent with the key itself.
+// signs reports whether secret, a key of the provider p, signs requests rather than being sent in them.
 func signs(p *catalog.Provider, secret string) bool {
 	return p.Auth == catalog.AuthAWS && (strings.HasPrefix(secret, "{") || secret == catalog.WorkloadIdentity)
 }

@@ -23,10 +23,10 @@ import (
 
 const (
 	fetchTimeout = 8 * time.Second
-	// spare is how long before its expiry a token is no longer used, since requests take some time to arrive.
-	spare = 2 * time.Minute
-	// unsaid is the assumed lifetime of a token if the response states no lifetime.
-	unsaid = 5 * time.Minute
+	// expiryMargin is how long before its expiry a token is no longer used, since requests take some time to arrive.
+	expiryMargin = 2 * time.Minute
+	// defaultLifetime is the assumed lifetime of a token if the response states no lifetime.
+	defaultLifetime = 5 * time.Minute
 	// maxTokens limits the number of cached tokens.
 	maxTokens = 10_000
 	maxHeader = 16 << 10
@@ -56,21 +56,21 @@ type Tokens struct {
 	environment func(name string) string
 	fetches     singleflight.Group
 	mu          sync.Mutex
-	tokens        map[string]kept
+	tokens      map[string]cachedToken
 }
 
-type kept struct {
+type cachedToken struct {
 	value   string
 	expires time.Time
 }
 
 // NewTokens returns an empty cache that reads the time from now.
 func NewTokens(now func() time.Time) *Tokens {
-	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]kept)}
+	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]cachedToken)}
 }
 
-// Authorize sets the header field that p.Auth requires to the key secret, or to a token for it. It does nothing for keys
-// with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
+// Authorize sets the header field that p.Auth requires to secret, the key, or to a token for it. It does nothing for
+// keys with which Sign signs. Only keys that must be exchanged for a token cause a request, which is sent by transport.
 // Errors are an *Error or the error of ctx.
 func (t *Tokens) Authorize(
 	ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper,
@@ -117,7 +117,7 @@ func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
 	return true
 }
 
-// exchanged reports whether the key secret of a provider is exchanged for tokens.
+// exchanged reports whether secret, a key of the provider p, is exchanged for tokens.
 func exchanged(p *catalog.Provider, secret string) bool {
 	return secret == catalog.WorkloadIdentity ||
 		(p.Auth == catalog.AuthEntra || p.Auth == catalog.AuthGoogle) && strings.HasPrefix(secret, "{")
@@ -174,16 +174,16 @@ func (t *Tokens) fetch(
 	if !sendable(token.AccessToken) {
 		return "", &Error{Message: "the token endpoint answered with a token that cannot be sent"}
 	}
-	life := unsaid
+	life := defaultLifetime
 	if !token.Expiry.IsZero() {
 		life = time.Until(token.Expiry)
 	}
-	t.keep(id, kept{token.AccessToken, t.now().Add(life - min(spare, life/2))})
+	t.keep(id, cachedToken{token.AccessToken, t.now().Add(life - min(expiryMargin, life/2))})
 	return token.AccessToken, nil
 }
 
 // keep caches a token. If the cache is full it drops expired tokens first, and all tokens if that frees no room.
-func (t *Tokens) keep(id string, k kept) {
+func (t *Tokens) keep(id string, k cachedToken) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.tokens) >= maxTokens {
@@ -199,7 +199,7 @@ func (t *Tokens) keep(id string, k kept) {
 	t.tokens[id] = k
 }
 
-// noRedirects is a CheckRedirect function that prevents the client from following redirects.
+// noRedirects prevents an http.Client from following redirects. It is for the field CheckRedirect.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // parse returns the grant for a key that is a JSON object or stands for the identity of the machine. The client public
@@ -225,7 +225,8 @@ func explain(err error) *Error {
 		return &Error{Message: "the token endpoint could not be asked for a token"}
 	}
 	e := &Error{
-		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) + quotedCode(answer.ErrorCode),
+		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) +
+			quotedCode(answer.ErrorCode),
 	}
 	switch status := answer.Response.StatusCode; status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

@@ -62,7 +62,7 @@ func entra() *catalog.Provider {
 	return &catalog.Provider{Code: "azure", Auth: catalog.AuthEntra, TokenURL: "https://login.example/{tenant}/token", TokenScope: "scope"}
 }
 
-func TestKeysThatAreHeaders(t *testing.T) {
+func TestAuthorizeHeaders(t *testing.T) {
 	t.Parallel()
 	for auth, want := range map[string]string{
 		catalog.AuthBearer: "Authorization: Bearer key", catalog.AuthXAPIKey: "X-Api-Key: key", catalog.AuthAPIKey: "Api-Key: key",
@@ -150,7 +150,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestNoToken(t *testing.T) {
+func TestTokenErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, key string

@@ -17,9 +17,9 @@ const (
 	// maxMetadata is the size limit for the response of a metadata server or token endpoint and for a token file, in
 	// bytes.
 	maxMetadata = 64 << 10
-	// toConnect is how long a metadata server may take to accept a connection. Outside of the cloud no server answers
-	// at its address.
-	toConnect = 2 * time.Second
+	// connectTimeout is how long a metadata server may take to accept a connection. Outside of the cloud no server
+	// answers at its address.
+	connectTimeout = 2 * time.Second
 )
 
 // metadata is the client for metadata servers. These run on the machine or next to it, so no proxy is used. Their
@@ -27,8 +27,8 @@ const (
 // hours pass between two requests.
 var metadata = &http.Client{
 	Transport: &http.Transport{
-		DialContext:       (&net.Dialer{Timeout: toConnect}).DialContext,
-		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: toConnect,
+		DialContext:       (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: connectTimeout,
 	},
 	CheckRedirect: noRedirects,
 }
@@ -45,8 +45,8 @@ func newWorkload(auth string, environment func(string) string, public *http.Clie
 	return googleWorkload{}
 }
 
-// exchange sends a request and returns the body of the response, which must have the status 200. server names the server
-// in errors. code extracts the error code from the body of an error response; it may be nil.
+// exchange sends a request and returns the body of the response, which must have the status 200. server names the
+// server in errors. code extracts the error code from the body of an error response; it may be nil.
 func exchange(client *http.Client, r *http.Request, server string, code func(body []byte) string) ([]byte, error) {
 	resp, err := client.Do(r)
 	if err != nil {

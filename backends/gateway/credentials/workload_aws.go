@@ -202,7 +202,7 @@ func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*te
 		var failed struct {
 			Code string `xml:"Error>Code"`
 		}
-		_ = xml.Unmarshal(body, &failed) // without a code the status says enough
+		_ = xml.Unmarshal(body, &failed) // without a code only the status is reported
 		return failed.Code
 	})
 	if err != nil {

@@ -66,7 +66,7 @@ func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oa
 	token, err := config.Token(ctx)
 	if err != nil {
 		failed := explain(err)
-		failed.Refused = false // the file gets another token before this one ends
+		failed.Refused = false // the platform renews the token in the file before it expires
 		return nil, failed
 	}
 	return token, nil
@@ -99,8 +99,8 @@ func (w *azureWorkload) managed(
 	return parseManaged(body, server)
 }
 
-// parseManaged parses the response of a server for managed identities, in which numbers may be JSON strings. server names
-// the server in errors.
+// parseManaged parses the response of a server for managed identities, in which numbers may be JSON strings. server
+// names the server in errors.
 func parseManaged(body []byte, server string) (*oauth2.Token, error) {
 	token := gjson.GetBytes(body, "access_token").Str
 	if token == "" || !gjson.ValidBytes(body) {

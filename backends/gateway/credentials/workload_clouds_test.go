@@ -342,9 +342,9 @@ func TestWorkloadIdentityOfAzure(t *testing.T) {
 	}
 }
 
-// TestLentKeyIsRenewed checks that an access key that AWS has lent is fetched again before its end and after AWS has
+// TestTemporaryKeyIsRenewed checks that an access key that AWS has lent is fetched again before its end and after AWS has
 // refused it, which it does with the status 403.
-func TestLentKeyIsRenewed(t *testing.T) {
+func TestTemporaryKeyIsRenewed(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	m := newMachine(t, map[string]string{

@@ -86,7 +86,7 @@ type applier struct {
 	file    *File
 	options Options
 	*present
-	users   map[string]string // ids, by the names the file uses
+	users   map[string]string // ids, by the names in the file
 	changes []Change
 }
 
@@ -95,8 +95,8 @@ func (a *applier) note(kind, how, format string, args ...any) {
 	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), how})
 }
 
-// atLine adds the line and the name of its object to the message of an *apierror.Error. Other errors are returned
-// unchanged.
+// atLine adds the line of the file, and about as the name of the object there, to the message of an *apierror.Error.
+// Other errors are returned unchanged.
 func atLine(line int, about string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
 		return fmt.Errorf("line %d: %s: %s", line, about, refusal.Message)
@@ -122,7 +122,7 @@ func (a *applier) apply() (err error) {
 
 // createUsers looks up the users in the file and creates those that do not exist.
 func (a *applier) createUsers() error {
-	named := make(map[string]string) // the name the file uses, by id
+	named := make(map[string]string) // names in the file, by id
 	find := func(name string, line int) error {
 		if _, known := a.users[name]; known {
 			return nil

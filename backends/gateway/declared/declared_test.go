@@ -239,9 +239,9 @@ users: [{id: eve, suspended: false}]
 	})
 }
 
-// TestAllOrNothing: where one change is refused none is made, and the error tells the line.
+// TestApplyIsAtomic: where one change is refused none is made, and the error tells the line.
 // What is known of a limit at once is so after a change.
-func TestAllOrNothing(t *testing.T) {
+func TestApplyIsAtomic(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		s := newService(t, db)

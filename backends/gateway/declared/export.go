@@ -13,8 +13,8 @@ import (
 // pageRows is the number of rows of a list that are read at a time.
 const pageRows = 500
 
-// readPages reads all pages of a list. It calls page with an empty string for the first page, and then with the key of the
-// previous page's last row.
+// readPages reads all pages of a list. It calls page with an empty string for the first page, and then with the key of
+// the previous page's last row.
 func readPages[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)
@@ -51,7 +51,8 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 	slices.SortFunc(p.teams, func(a, b keychain.Team) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range p.teams {
 		p.ids[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
-		members, err := readPages(func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
+		members, err := readPages(
+			func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
 			func(m keychain.Member) string { return m.UserID })
 		if err != nil {
 			return nil, err
@@ -61,7 +62,8 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 		}
 	}
 	holders := func(kind string) (list []keychain.Holder, err error) {
-		return readPages(func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, kind, after, pageRows) },
+		return readPages(
+			func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, kind, after, pageRows) },
 			func(h keychain.Holder) string { return h.ID })
 	}
 	if p.organisation, err = holders(keychain.OnOrganisation); err != nil {

@@ -94,7 +94,7 @@ func (p *Prices) object() object {
 	o := make(object, 0, len(p.List))
 	for _, price := range p.List {
 		var value any
-		if err := json.Unmarshal([]byte(price.Text), &value); err != nil { // it was checked when it was set
+		if err := json.Unmarshal([]byte(price.Text), &value); err != nil { // cannot happen: the price was checked
 			value = price.Text
 		}
 		o = append(o, field{price.Name, value})

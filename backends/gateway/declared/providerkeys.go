@@ -242,7 +242,7 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, p
 	}); err != nil {
 		return err
 	}
-	if previous == nil || difference(limitsOfKey(previous), limits) != "" { // otherwise they were only inherited
+	if previous == nil || difference(limitsOfKey(previous), limits) != "" { // otherwise the new key has inherited them
 		a.note(Changed, how, "%s: limits", about)
 	}
 	return nil

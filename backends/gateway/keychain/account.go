@@ -21,22 +21,22 @@ type Account struct {
 	UserID      string
 	keys        []accountKey
 	models      []modelRow
-	customKeys  map[string]string // keys by the id of their model row
+	customKeys  map[string]string // the API keys of custom models, by the id of the model's row
 	preferences Preferences
 	standing    standing
 	team        string   // the default team; empty if there is none
 	teams       []string // all teams whose keys serve the user
 	aliases     []ownedAlias
 
-	next    atomic.Uint32 // rotates the keys of a provider, starting at a random one
-	routing sync.Map      // the *Routing for each team, and for none, by the team's id
+	next    atomic.Uint32 // the request counter of NextKey
+	routing sync.Map      // *Routing by the team's id; empty means no team
 }
 
 // accountKey is a decrypted provider key that serves the user.
 type accountKey struct {
 	ID, Provider, secret string
 	owner                Owner
-	limits               *Limits // nil if there are none
+	limits               *Limits // nil means unlimited
 }
 
 // key returns the key as the given user sees it.
@@ -164,9 +164,9 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	for i := range rows {
 		secret, err := s.ring.Open(ctx, rows[i].sealed, rows[i].associated())
 		if err != nil && !errors.Is(err, keyring.ErrOpen) {
-			return nil, err // not without the user's keys
+			return nil, err // without the keyring, requests must not be sent with other keys
 		}
-		if err != nil { // one bad key must not take the others down
+		if err != nil { // the other keys remain usable
 			s.logger.Error("provider key cannot be opened, it is left out; check the keyring",
 				zap.String("key_id", rows[i].ID), zap.String("provider", rows[i].Provider), zap.Error(err))
 			continue

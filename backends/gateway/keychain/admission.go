@@ -43,9 +43,9 @@ const releaseTimeout = time.Second
 // Admission and the zero value have nothing to release.
 type Admission struct {
 	counters counters.Store
-	holder   string   // identifies the request among the holders of places
-	places   []string // keys of the counters
-	windows  []string // counters that the tokens are charged to
+	holder   string   // random id of the request
+	places   []string // counters of requests under way
+	windows  []string // counters to which the tokens are charged
 }
 
 // bound is a set of rates with the purse that they limit.
@@ -63,7 +63,7 @@ func (id *Identity) bounds(list []bound) []bound {
 		l := &id.Imposed[i]
 		switch last := len(list) - 1; {
 		case l.Rates == Rates{}:
-		case last >= 0 && list[last].Purse == l.purse(): // they are counted together
+		case last >= 0 && list[last].Purse == l.purse(): // counted on the same purse
 			list[last].Rates = &Rates{
 				TokensPerMinute:  tightest(list[last].TokensPerMinute, l.TokensPerMinute),
 				ParallelRequests: tightest(list[last].ParallelRequests, l.ParallelRequests),
@@ -75,8 +75,8 @@ func (id *Identity) bounds(list []bound) []bound {
 	return list
 }
 
-// subjects are phrases for error messages, by the kind of holder, that name the holder of a limit.
-var subjects = map[string]string{
+// holderPhrases are phrases for error messages, by the kind of holder, that name the holder of a limit.
+var holderPhrases = map[string]string{
 	spending.OwnKey: "the gateway key",
 	OnKey:           "the gateway key, with those that share its limits,",
 	OnUser:          "the user of the gateway key",
@@ -106,7 +106,7 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 	a := &Admission{counters: count, holder: random(20)}
 	for _, b := range bounds {
 		if err := a.take(ctx, b); err != nil {
-			_ = a.Done(ctx, 0) // what it cannot give back is freed after holdFor
+			_ = a.Done(ctx, 0) // after an error the counters forget the request after holdFor
 			return nil, err
 		}
 	}
@@ -125,7 +125,7 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 		}
 		if state.Remaining == 0 {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
-				"%s has used %d tokens in a minute, which is the limit; try again later", subjects[b.On], *b.TokensPerMinute)
+				"%s has used %d tokens in a minute, which is the limit; try again later", holderPhrases[b.On], *b.TokensPerMinute)
 			refusal.RetryAfter = max(state.Reset, time.Second)
 			return refusal
 		}
@@ -139,7 +139,7 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 		}
 		if !admitted {
 			refusal := apierror.New(http.StatusTooManyRequests, "rate_limit_exceeded",
-				"%s has %d requests under way, which is the limit; try again when one has ended", subjects[b.On],
+				"%s has %d requests under way, which is the limit; try again when one has ended", holderPhrases[b.On],
 				*b.ParallelRequests)
 			refusal.RetryAfter = time.Second
 			return refusal

@@ -39,8 +39,8 @@ func ActedBy(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// audit records a change in c, the transaction that makes the change. Entries of actions
-// on teams and members, whose subject is the team, also appear in that team's audit log.
+// audit records a change in c, the transaction that makes the change. Entries of actions on teams and members, whose
+// subject is the team, also appear in that team's audit log.
 func (s *Service) audit(ctx context.Context, c store.Conn, action, subject string, details any) error {
 	team := ""
 	if kind, _, _ := strings.Cut(action, "."); kind == OnTeam || kind == OnTeamOwn || kind == "member" {

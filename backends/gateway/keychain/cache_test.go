@@ -60,9 +60,9 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 	})
 }
 
-// TestReadUnderWay lets a read that began before a change return after it. Neither the requests that wait for the same
+// TestChangeDuringRead lets a read that began before a change return after it. Neither the requests that wait for the same
 // read nor the cache may then undo the change.
-func TestReadUnderWay(t *testing.T) {
+func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
@@ -97,9 +97,9 @@ func TestReadUnderWay(t *testing.T) {
 	wantUnknownKey(t, n, key.Key)
 }
 
-// TestForgetWhatIsOnItsWay checks that an entry which the cache took but does
+// TestForgetPendingCacheEntry checks that an entry which the cache took but does
 // not show yet does not turn up after it was forgotten.
-func TestForgetWhatIsOnItsWay(t *testing.T) {
+func TestForgetPendingCacheEntry(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	for i := range 5000 {
@@ -119,8 +119,8 @@ func TestForgetWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestCachesHoldWhatTheySay fills them with more than a few hundred.
-func TestCachesHoldWhatTheySay(t *testing.T) {
+// TestCacheCapacity fills them with more than a few hundred.
+func TestCacheCapacity(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	const many = 15_000
@@ -206,8 +206,8 @@ func TestFirstKeyOnAnotherNode(t *testing.T) {
 	})
 }
 
-// TestNotOpen uses a database that is not there yet.
-func TestNotOpen(t *testing.T) {
+// TestDatabaseNotOpen uses a database that is not there yet.
+func TestDatabaseNotOpen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n, ctx, cat := newNode(t, p.Open(t)), t.Context(), testCatalog(t)
@@ -240,9 +240,9 @@ func TestNotOpen(t *testing.T) {
 	})
 }
 
-// TestChangesAreHeard makes every kind of change on one node, which the other has
+// TestNotices makes every kind of change on one node, which the other has
 // in its caches.
-func TestChangesAreHeard(t *testing.T) {
+func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
 	here, there := p.start(t), p.start(t)
@@ -310,9 +310,9 @@ func TestChangesAreHeard(t *testing.T) {
 	}
 }
 
-// TestChangesThatWereMissed: what was read before is forgotten when the node could
+// TestMissedNotices: what was read before is forgotten when the node could
 // not hear for a while.
-func TestChangesThatWereMissed(t *testing.T) {
+func TestMissedNotices(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}.start(t)
 	key := n.user(t, "alice")
@@ -342,7 +342,7 @@ func BenchmarkRevocationElsewhere(b *testing.B) {
 			here.user(b, "alice")
 			there.listens(b)
 			if mode == "by age" {
-				there.deaf()
+				there.unsubscribe()
 			}
 			took := make([]time.Duration, 0, b.N)
 			for range b.N {
@@ -447,9 +447,9 @@ func TestDatabaseHangs(t *testing.T) {
 	}
 }
 
-// TestOneLeavesOthersStay cancels the request that a shared read began with: it
+// TestCancelOneOfJointReads cancels the request that a shared read began with: it
 // may leave at once, and the read goes on for the others.
-func TestOneLeavesOthersStay(t *testing.T) {
+func TestCancelOneOfJointReads(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")

@@ -19,7 +19,7 @@ import (
 const (
 	probeTimeout = time.Second
 	maxProbe     = 1 << 20
-	maxFound     = 50 // models of one server
+	maxFound     = 50 // largest number of models of one server
 )
 
 // ModelServer is an address at which an OpenAI-compatible server may run.
@@ -42,7 +42,7 @@ func (s *Service) Discover(
 		return nil, err
 	}
 	var found, order []string
-	wanted, seen := make(map[string]CustomModel), make(map[string]bool)
+	listed, seen := make(map[string]CustomModel), make(map[string]bool)
 	for _, server := range servers {
 		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
 		if seen[server.BaseURL] {
@@ -56,8 +56,8 @@ func (s *Service) Discover(
 		found = append(found, server.BaseURL)
 		for _, id := range models {
 			entry := prefix + "/" + id
-			if _, taken := wanted[entry]; !taken {
-				wanted[entry] = CustomModel{
+			if _, taken := listed[entry]; !taken {
+				listed[entry] = CustomModel{
 					Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true,
 				}
 				order = append(order, entry)
@@ -69,14 +69,14 @@ func (s *Service) Discover(
 		if !m.Custom || !strings.HasPrefix(m.Entry, prefix+"/") {
 			continue
 		}
-		w, replaced := wanted[m.Entry]
+		w, replaced := listed[m.Entry]
 		if replaced && w.BaseURL == m.BaseURL {
 			unchanged, err := s.hasKey(ctx, m, w.APIKey)
 			if err != nil {
 				return nil, err
 			}
 			if unchanged {
-				delete(wanted, m.Entry) // unchanged
+				delete(listed, m.Entry) // unchanged
 				continue
 			}
 		}
@@ -87,8 +87,8 @@ func (s *Service) Discover(
 			return nil, err
 		}
 	}
-	for _, entry := range order { // in the order of the servers' lists, which becomes the order of trial
-		w, missing := wanted[entry]
+	for _, entry := range order { // the models are tried in the order in which they are added
+		w, missing := listed[entry]
 		if !missing {
 			continue
 		}

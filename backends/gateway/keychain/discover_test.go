@@ -97,7 +97,7 @@ func TestDiscover(t *testing.T) {
 			"local/shared=" + one.base() + " shared", "local/z=" + two.base() + " z",
 		}
 		equal(t, n.own(t), want)
-		if c := n.account(t, "alice").Routing(testCatalog(t)).Tier(catalog.Low); len(c) != 4 || c[0].Entry != "local/b" || c[0].Keys[0].Secret != "" {
+		if c := n.account(t, "alice").RoutingFor(testCatalog(t), "").Tier(catalog.Low); len(c) != 4 || c[0].Entry != "local/b" || c[0].Keys[0].Secret != "" {
 			t.Errorf("%d candidates, first %+v", len(c), c[0])
 		}
 
@@ -290,7 +290,7 @@ func TestDiscoverWithKey(t *testing.T) {
 		if err != nil || len(found) != 2 {
 			t.Fatalf("%v, error %v", found, err)
 		}
-		r := n.account(t, "alice").Routing(testCatalog(t))
+		r := n.account(t, "alice").RoutingFor(testCatalog(t), "")
 		for entry, want := range map[string]string{"local/a": key, "local/b": ""} {
 			if c, ok := r.Entry(entry); !ok || c.Keys[0].Secret != want {
 				t.Errorf("%s is asked with %+v, want %q", entry, c, want)

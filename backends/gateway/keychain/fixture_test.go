@@ -215,15 +215,3 @@ func equal(tb testing.TB, got, want []string) {
 
 // quietLog returns a log without the background writer, for tests that flush it themselves.
 func quietLog(n *node) *spending.Log { return spending.NewLog(n.ledger, n.KeyUses(), n.logger) }
-
-// countItems counts the stored items of answers.
-func (n *node) countItems(t *testing.T) (count int) {
-	t.Helper()
-	err := n.db.Read(t.Context(), func(c store.Conn) error {
-		return c.Row("SELECT count(*) FROM gateway_answer_items").Scan(&count)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
-}

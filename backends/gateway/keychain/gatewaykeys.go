@@ -85,7 +85,7 @@ func (s *Service) newKey(userID string, primary bool, options KeyOptions) (Gatew
 		ID: "gk_" + random(20), UserID: userID, Masked: mask(plain), IsPrimary: primary,
 		CreatedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	k.set(options, now)
+	k.setOptions(options, now)
 	return k, plain
 }
 
@@ -106,7 +106,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, plain := s.newKey(userID, false, options)
-	hash := hashKey(plain) // its hash may have been looked up, and cached, before the key was made
+	hash := hashKey(plain) // for changeKey, since a cache may hold the hash as unknown
 	limits := row.Limits
 	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
@@ -192,7 +192,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		}
 		options := key.options()
 		options.apply(&optionsChange)
-		key.set(options, s.now())
+		key.setOptions(options, s.now())
 		if err := s.updateKey(c, key); err != nil {
 			return "", err
 		}
@@ -368,6 +368,6 @@ func (s *Service) AllKeys(ctx context.Context, search, after string, revoked boo
 }
 
 // likeAnywhere returns a LIKE pattern, with \ as escape character, for lower-case texts that contain search.
-func likeAnywhere(words string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(words)) + "%"
+func likeAnywhere(search string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(search)) + "%"
 }

@@ -19,7 +19,7 @@ import (
 // Identity describes the user and team for whom a request is made, and the limits that apply to the request.
 type Identity struct {
 	UserID     string
-	TeamID     string // the team that the requests count for; empty if there is none
+	TeamID     string // the team that the requests count for; empty means no team
 	KeyID      string
 	Label      string
 	EffortMode EffortMode
@@ -102,12 +102,12 @@ func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c st
 	return err
 }
 
-// heard handles a notice of another node: it discards the cached results that the notice names.
+// handleNotice handles a notice of another node: it discards the cached results that the notice names.
 func (s *Service) handleNotice(notice string) {
 	origin, change, _ := strings.Cut(notice, " ")
 	kind, id, _ := strings.Cut(change, " ")
 	switch {
-	case origin == s.origin: // forgotten already
+	case origin == s.origin: // this node has discarded its results already
 	case kind == "key":
 		s.forgetKey(id)
 	case kind == "account":
@@ -128,9 +128,9 @@ func (s *Service) forgetAll() {
 	s.accts.Clear()
 }
 
-// refused returns the error for every invalid key. It is the same for all of them, so that clients cannot distinguish
-// an unknown key from an expired or revoked key.
-func refused() error {
+// errInvalidKey returns the error for every invalid key. All of them get the same error, so that clients cannot
+// distinguish an unknown key from an expired or revoked key.
+func errInvalidKey() error {
 	return apierror.New(http.StatusUnauthorized, "invalid_api_key",
 		"the gateway key is not valid: it is unknown, expired or revoked")
 }
@@ -194,7 +194,7 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 			return nil, err
 		}
 		if !limits.empty() {
-			id.Imposed = append(id.Imposed, imposedOn(kind, holder, limits, raise))
+			id.Imposed = append(id.Imposed, newImposed(kind, holder, limits, raise))
 		}
 	}
 	if end := earliestEnd(new(Limits), id.Imposed); end != nil {
@@ -233,11 +233,11 @@ func (s *Service) identity(ctx context.Context, name string, read func(ctx conte
 func (s *Service) accept(id *Identity) (*Identity, error) {
 	now := s.now()
 	if id == nil {
-		return nil, refused()
+		return nil, errInvalidKey()
 	}
 	if id.expired(now) {
 		s.recordExpired(id, now)
-		return nil, refused()
+		return nil, errInvalidKey()
 	}
 	s.used.accepted.mark(id.KeyID, now)
 	return id, nil

@@ -297,8 +297,8 @@ func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err err
 	return limits, raise, json.Unmarshal([]byte(l.raised.String), &raise.Limits)
 }
 
-// imposedOn returns the limits of a holder, changed by their raise, in the form in which an Identity holds them.
-func imposedOn(kind, holder string, limits Limits, raise *Raise) Imposed {
+// newImposed returns the limits of a holder, changed by their raise, in the form in which an Identity holds them.
+func newImposed(kind, holder string, limits Limits, raise *Raise) Imposed {
 	i := Imposed{On: kind, Holder: holder, By: ByOperator, Limits: limits.raisedBy(raise)}
 	if kind == OnTeamOwn {
 		i.On, i.By = OnTeam, ByTeam

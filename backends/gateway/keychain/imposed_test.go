@@ -27,9 +27,9 @@ func tight(now time.Time) (Limits, KeyChange) {
 	return l, KeyChange{Impose: true, Limits: limitsTo(l)}
 }
 
-// TestNothingLiftsImposedLimits lets users try everything that they can do against limits that the operator has imposed
+// TestUserCannotLiftImposedLimits lets users try everything that they can do against limits that the operator has imposed
 // and that are exhausted, on another node than the operator's.
-func TestNothingLiftsImposedLimits(t *testing.T) {
+func TestUserCannotLiftImposedLimits(t *testing.T) {
 	t.Parallel()
 	wide := func() KeyOptions {
 		rate, usd, tokens, end := int64(1_000_000), spending.MicroUSD(1_000_000_000), int64(1_000_000_000), start.AddDate(50, 0, 0)
@@ -232,9 +232,9 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	}
 }
 
-// TestOwnLimitsBesideImposedOnes: users may bind themselves tighter, and the operator's
+// TestOwnAndImposedLimits: users may bind themselves tighter, and the operator's
 // change of what is imposed leaves that alone.
-func TestOwnLimitsBesideImposedOnes(t *testing.T) {
+func TestOwnAndImposedLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
@@ -259,8 +259,8 @@ func TestOwnLimitsBesideImposedOnes(t *testing.T) {
 	})
 }
 
-// TestKeysBesideAFreeOne: who has a key without imposed limits makes others without.
-func TestKeysBesideAFreeOne(t *testing.T) {
+// TestKeyWithUnlimitedKey: who has a key without imposed limits makes others without.
+func TestKeyWithUnlimitedKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)

@@ -32,7 +32,7 @@ type Invitation struct {
 const (
 	InvitationLasts    = 7 * 24 * time.Hour
 	maxInvitationLasts = 90 * 24 * time.Hour
-	maxInvitations     = 10_000 // open ones
+	maxInvitations     = 10_000 // open invitations
 )
 
 // Invite creates an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero

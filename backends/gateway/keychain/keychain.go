@@ -28,19 +28,19 @@ const CacheTTL = 4 * time.Second
 // Service implements the rules of the keychain. Its errors are *apierror.Error, or wrap store.ErrUnavailable while the
 // database cannot be reached.
 type Service struct {
-	db      *store.DB
-	ring    keyring.Keyring
-	logger  *zap.Logger
-	now     func() time.Time
-	keys    *ristretto.Cache[string, *cachedKey]
-	accts   *ristretto.Cache[string, *Account]
-	ttl     time.Duration // of both caches: CacheTTL
-	reads   *store.JointReads
-	changes changes
-	used    KeyUses
-	spent   Spending
-	origin  string // tells this Service from those of other nodes in notices
-	deaf    func() // stops listening to the other nodes
+	db          *store.DB
+	ring        keyring.Keyring
+	logger      *zap.Logger
+	now         func() time.Time
+	keys        *ristretto.Cache[string, *cachedKey]
+	accts       *ristretto.Cache[string, *Account]
+	ttl         time.Duration // CacheTTL, for both caches
+	reads       *store.JointReads
+	changes     changes
+	used        KeyUses
+	spent       Spending
+	origin      string // identifies this Service in notices
+	unsubscribe func() // stops listening to the other nodes
 
 	// CheckHost is called with the host of a base URL that a user enters for a custom model. It returns an error if the
 	// host is forbidden. A nil CheckHost allows every host. Set it before the first use. Code that connects to the host
@@ -48,7 +48,7 @@ type Service struct {
 	CheckHost func(ctx context.Context, host string) error
 }
 
-// Spending looks up and records what was spent. It is implemented by *spending.Ledger.
+// Spending looks up and records the amounts spent. It is implemented by *spending.Ledger.
 type Spending interface {
 	// Spent returns the sums spent from a purse that the key keyID draws on, including the amounts that this node has
 	// recorded but not yet stored. The sum over all time is filled only if total is set.
@@ -81,7 +81,7 @@ func New(
 	if err != nil {
 		return nil, fmt.Errorf("making the account cache: %w", err)
 	}
-	s.deaf = db.Listen(topic, s.handleNotice)
+	s.unsubscribe = db.Listen(topic, s.handleNotice)
 	return s, nil
 }
 
@@ -90,7 +90,7 @@ func (s *Service) DB() *store.DB { return s.db }
 
 // Close stops listening to notices of other nodes and frees the caches.
 func (s *Service) Close() {
-	s.deaf()
+	s.unsubscribe()
 	s.keys.Close()
 	s.accts.Close()
 }

@@ -141,7 +141,7 @@ const (
 // KeyRefusal tells why, and until when, a provider key must not be used.
 type KeyRefusal struct {
 	Reason string    // KeySpent, KeyBusy or KeyExpired
-	Until  time.Time // zero means for good
+	Until  time.Time // zero means without end
 }
 
 // AdmitKey checks the limits of a provider key. It returns nil if the key may be used now, and the reason otherwise.
@@ -158,7 +158,7 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 		return &KeyRefusal{Reason: KeyExpired}, nil
 	}
 	if !l.Budgets.empty() {
-		spent, err := s.admit(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
+		spent, err := s.admitBudget(ctx, "", budget{spending.Purse{On: OnProviderKey, ID: key.ID}, &l.Budgets, ByOperator})
 		if err != nil {
 			return nil, err
 		}

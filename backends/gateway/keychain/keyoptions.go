@@ -80,7 +80,7 @@ func checkExpiry(end *time.Time, now time.Time) error {
 // checkAllowedModels returns an error unless each pattern is the name of an entry (which has a slash), a prefix of such
 // names followed by a star, or the name of a tier.
 func checkAllowedModels(patterns []string) error {
-	if patterns != nil && len(patterns) == 0 { // of a script that found no models, which must not get a key for all
+	if patterns != nil && len(patterns) == 0 { // a script that found no models must not get a key for all models
 		return invalid("allowed_models",
 			"allowed_models must have at least one name; leave it out, or give null, to allow all models")
 	}
@@ -153,8 +153,8 @@ func (k *GatewayKey) options() KeyOptions {
 // end returns when the key ends, by the user's limits or by imposed ones. Nil means never.
 func (k *GatewayKey) end() *time.Time { return earliestEnd(&k.Limits, k.Imposed) }
 
-// judge sets k.Status for the time now.
-func (k *GatewayKey) judge(now time.Time) {
+// setStatus sets k.Status for the time now.
+func (k *GatewayKey) setStatus(now time.Time) {
 	end := k.end()
 	switch {
 	case k.Revoked:
@@ -206,11 +206,11 @@ func (o *KeyOptions) apply(c *KeyChange) {
 	}
 }
 
-// set sets the options of a key at the time now.
-func (k *GatewayKey) set(o KeyOptions, now time.Time) {
+// setOptions sets the options of a key at the time now.
+func (k *GatewayKey) setOptions(o KeyOptions, now time.Time) {
 	k.Label, k.EffortMode, k.Limits = o.Label, o.EffortMode, o.Limits
 	k.tidy()
-	k.judge(now)
+	k.setStatus(now)
 }
 
 // Identity returns the identity of requests with the key.

@@ -221,7 +221,7 @@ func TestMicroUSD(t *testing.T) {
 func TestKeyJSON(t *testing.T) {
 	t.Parallel()
 	k := GatewayKey{ID: "gk_1", UserID: "alice", CreatedAt: start, Imposed: []Imposed{}}
-	k.set(KeyOptions{Limits: Limits{Budgets: Budgets{USDPerDay: new(spending.MicroUSD(2_500_000))}, AllowedModels: []string{}}, EffortMode: EffortOverride}, start)
+	k.setOptions(KeyOptions{Limits: Limits{Budgets: Budgets{USDPerDay: new(spending.MicroUSD(2_500_000))}, AllowedModels: []string{}}, EffortMode: EffortOverride}, start)
 	got, err := json.Marshal(k)
 	want := `{"id":"gk_1","user_id":"alice","label":"","masked":"","is_primary":false,"status":"active","revoked":false,"rate_limit_per_minute":null,` +
 		`"expires_at":null,"allowed_models":null,"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null},` +

@@ -31,9 +31,9 @@ func (u *KeyUses) GiveBack(used map[string]int64) { u.accepted.giveBack(used) }
 // Write stores the result of Take in the transaction c.
 func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not deadlock
-		at := used[id] * 60 * 1_000_000
+		lastUse := used[id] * 60 * 1_000_000
 		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ?
-			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, id, at); err != nil {
+			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, lastUse, id, lastUse); err != nil {
 			return err
 		}
 	}
@@ -43,9 +43,9 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 // usedKeys collects when keys were last used. The times are rounded down to minutes, so that a busy key costs one map
 // write and one row update per minute.
 type usedKeys struct {
-	mu   sync.RWMutex
-	minutes   map[string]int64 // Unix minute by key id
-	news map[string]int64 // the part of at that was not taken yet
+	mu      sync.RWMutex
+	minutes map[string]int64 // Unix minute by key id
+	untaken map[string]int64 // the part of minutes since the last call of take
 }
 
 // mark records a use of a key. It reports whether this is the first use in this minute.
@@ -63,10 +63,10 @@ func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	if u.minutes == nil {
 		u.minutes = make(map[string]int64)
 	}
-	if u.news == nil {
-		u.news = make(map[string]int64)
+	if u.untaken == nil {
+		u.untaken = make(map[string]int64)
 	}
-	u.minutes[keyID], u.news[keyID] = minute, minute
+	u.minutes[keyID], u.untaken[keyID] = minute, minute
 	return first
 }
 
@@ -75,8 +75,8 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 	minute := now.Unix() / 60
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	news := u.news
-	u.news = nil
+	news := u.untaken
+	u.untaken = nil
 	maps.DeleteFunc(u.minutes, func(_ string, usedAt int64) bool { return usedAt < minute })
 	return news
 }
@@ -85,10 +85,10 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 func (u *usedKeys) giveBack(used map[string]int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.news == nil {
-		u.news = make(map[string]int64, len(used))
+	if u.untaken == nil {
+		u.untaken = make(map[string]int64, len(used))
 	}
 	for id, minute := range used {
-		u.news[id] = max(u.news[id], minute)
+		u.untaken[id] = max(u.untaken[id], minute)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestExpiredKeyIsTold: the owner of an expired key finds in their log that somebody still
+// TestExpiredKeyIsRecorded: the owner of an expired key finds in their log that somebody still
 // sends it, once a minute.
-func TestExpiredKeyIsTold(t *testing.T) {
+func TestExpiredKeyIsRecorded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)

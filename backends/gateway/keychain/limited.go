@@ -42,11 +42,11 @@ func LimitedKinds() []string { return slices.Clone(limitedKinds) }
 // Limited returns at most limit holders of imposed limits, of the given kind or, if kind is empty, of all kinds. It
 // begins after the cursor after, see Limited.Place; an empty cursor begins at the start. The spending of the last
 // second may be missing. Provider keys are left out; see KeysOf.
-func (s *Service) Limited(ctx context.Context, on, after string, limit int) ([]Limited, error) {
+func (s *Service) Limited(ctx context.Context, holderKind, after string, limit int) ([]Limited, error) {
 	kind, holder, _ := strings.Cut(after, "/")
 	list := make([]Limited, 0, limit)
 	for _, k := range limitedKinds[max(0, slices.Index(limitedKinds, kind)):] {
-		if on != "" && on != k {
+		if holderKind != "" && holderKind != k {
 			continue
 		}
 		if k != kind {

@@ -26,7 +26,7 @@ type Limits struct {
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 }
 
-// none reports whether the limits are empty.
+// empty reports whether the limits are empty.
 func (l *Limits) empty() bool {
 	return l.RateLimitPerMinute == nil && l.ExpiresAt == nil && len(l.AllowedModels) == 0 && l.AllowedTools == nil &&
 		l.Budgets.empty() && l.Rates == Rates{}
@@ -152,8 +152,8 @@ type Imposed struct {
 // a team share a purse.
 func (i *Imposed) purse() spending.Purse { return spending.Purse{On: i.On, ID: i.Holder} }
 
-// allows returns the beginning of a phrase for error messages: the author of the limits and the verb.
-func (i *Imposed) allows() string {
+// allowPhrase returns the beginning of a phrase for error messages: the author of the limits and the verb.
+func (i *Imposed) allowPhrase() string {
 	if i.By == ByTeam {
 		return "the administrators of the team allow"
 	}
@@ -168,7 +168,7 @@ func tightest(a, b *int64) *int64 {
 	return a
 }
 
-// imposed returns the operator's limits of the given kind, or nil if the list has no such limits.
+// operatorLimits returns the operator's limits of the given kind, or nil if the list has no such limits.
 func operatorLimits(list []Imposed, kind string) *Imposed {
 	if index := slices.IndexFunc(list, func(i Imposed) bool { return i.On == kind && i.By == ByOperator }); index >= 0 {
 		return &list[index]
@@ -176,7 +176,7 @@ func operatorLimits(list []Imposed, kind string) *Imposed {
 	return nil
 }
 
-// ends returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
+// earliestEnd returns when a key ends: the earliest end of its own and its imposed limits. Nil means never.
 func earliestEnd(own *Limits, list []Imposed) *time.Time {
 	end := own.ExpiresAt
 	for i := range list {
@@ -213,8 +213,8 @@ func (id *Identity) Restricted() bool {
 	return len(id.AllowedModels) > 0 || slices.ContainsFunc(id.Imposed, restricts)
 }
 
-// beneficiaries are phrases for error messages that name the holder to whom something is allowed.
-var beneficiaries = map[string]string{
+// beneficiaryPhrases are phrases for error messages that name the holder to whom something is allowed.
+var beneficiaryPhrases = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
@@ -227,7 +227,7 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 		switch {
 		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c):
 		default:
-			return "the models that " + l.allows() + " " + beneficiaries[l.On]
+			return "the models that " + l.allowPhrase() + " " + beneficiaryPhrases[l.On]
 		}
 	}
 	if !id.allow(c) {
@@ -258,7 +258,7 @@ var windowNames = [spending.NumberOfWindows]struct{ tokens, usd, text string }{
 	{"tokens_per_day", "usd_per_day", "a day"},
 }
 
-// of returns pointers to the limits of a window.
+// limitsFor returns pointers to the limits of a window.
 func (b *Budgets) limitsFor(w spending.Window) (tokens **int64, usd **spending.MicroUSD) {
 	switch w {
 	case spending.InDay:
@@ -272,7 +272,7 @@ func (b *Budgets) limitsFor(w spending.Window) (tokens **int64, usd **spending.M
 	}
 }
 
-// none reports whether no budget is set.
+// empty reports whether no budget is set.
 func (b *Budgets) empty() bool { return *b == Budgets{} }
 
 // total reports whether a total budget is set.

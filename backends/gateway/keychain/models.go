@@ -54,7 +54,7 @@ type CustomModel struct {
 	APIKey   string
 	Priority int64
 
-	found bool // on a server, by Discover
+	found bool // whether Discover has found it
 }
 
 // ModelChange is a change of an entry. Nil fields stay unchanged.
@@ -73,7 +73,7 @@ type modelRow struct {
 	BaseURL, Model string
 	Wire           string // empty means chat
 	Sealed         string
-	Found          bool // on a server, by Discover
+	Found          bool // whether Discover has found it
 	CreatedAt      time.Time
 }
 

@@ -67,7 +67,7 @@ func TestRouting(t *testing.T) {
 			if err := step.do(); err != nil {
 				t.Fatalf("%s: %v", step.name, err)
 			}
-			r := n.account(t, "alice").Routing(cat)
+			r := n.account(t, "alice").RoutingFor(cat, "")
 			for tier, want := range map[catalog.Tier]string{catalog.High: step.high, catalog.Medium: step.medium, catalog.Low: step.low} {
 				if got := order(r, tier); got != want {
 					t.Errorf("%s, %s: %s\nwant %s", step.name, tier, got, want)
@@ -80,11 +80,11 @@ func TestRouting(t *testing.T) {
 			}
 		}
 		a := n.account(t, "alice")
-		r := a.Routing(cat)
-		if r != a.Routing(cat) {
+		r := a.RoutingFor(cat, "")
+		if r != a.RoutingFor(cat, "") {
 			t.Error("the routing is computed twice for one catalog")
 		}
-		if r == a.Routing(testCatalog(t)) {
+		if r == a.RoutingFor(testCatalog(t), "") {
 			t.Error("the routing of another catalog is kept")
 		}
 		equal(t, r.Entries(), []string{
@@ -111,7 +111,7 @@ func TestRouting(t *testing.T) {
 }
 
 // Who asks less often than the account is read anew uses all keys nevertheless.
-func TestKeysOfSlowUsersRotate(t *testing.T) {
+func TestKeysRotateForSlowUsers(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
@@ -129,7 +129,7 @@ func TestConnected(t *testing.T) {
 	t.Parallel()
 	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
-	connected := func() bool { return n.account(t, "alice").Routing(cat).Connected }
+	connected := func() bool { return n.account(t, "alice").RoutingFor(cat, "").Connected }
 	if connected() {
 		t.Error("connected with nothing")
 	}
@@ -145,7 +145,7 @@ func TestConnected(t *testing.T) {
 	if connected() {
 		t.Error("connected with a disabled model")
 	}
-	if r := n.account(t, "nobody").Routing(cat); r.Connected || len(r.Entries()) != 0 {
+	if r := n.account(t, "nobody").RoutingFor(cat, ""); r.Connected || len(r.Entries()) != 0 {
 		t.Error("nobody is connected")
 	}
 }
@@ -168,7 +168,7 @@ func TestCustomModels(t *testing.T) {
 		if *made != want {
 			t.Errorf("%+v, want %+v", *made, want)
 		}
-		c := n.account(t, "alice").Routing(cat).Tier(catalog.Medium)[0]
+		c := n.account(t, "alice").RoutingFor(cat, "").Tier(catalog.Medium)[0]
 		if !c.Custom || c.Provider.BaseURL != want.BaseURL || c.Model.ID != "Qwen 3" || len(c.Keys) != 1 || c.Keys[0] != ownKey(made.ID, "sk-own") ||
 			!c.Model.Tools || !c.Model.Accepts(catalog.ModalityImage) {
 			t.Errorf("%+v", c)
@@ -185,7 +185,7 @@ func TestCustomModels(t *testing.T) {
 		}
 		n.sql(t, "UPDATE gateway_models SET sealed = ?", "aes1.x")
 		n.forgetAccount("alice")
-		if c := n.account(t, "alice").Routing(cat).Tier(catalog.Medium)[0]; c.Keys[0].Secret != "" {
+		if c := n.account(t, "alice").RoutingFor(cat, "").Tier(catalog.Medium)[0]; c.Keys[0].Secret != "" {
 			t.Errorf("%+v", c.Keys)
 		}
 		if n.logs.FilterMessageSnippet("cannot be opened").Len() != 1 {
@@ -349,7 +349,7 @@ func TestPreferences(t *testing.T) {
 
 // An address that the gateway would not connect to is refused when it is entered, with
 // words that say what would allow it.
-func TestModelAtAForbiddenHost(t *testing.T) {
+func TestModelAtForbiddenHost(t *testing.T) {
 	t.Parallel()
 	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")

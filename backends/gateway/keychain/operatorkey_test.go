@@ -21,10 +21,10 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	bob := n.account(t, "bob")
-	if r := bob.Routing(plain); r.Connected || len(r.Entries()) != 0 {
+	if r := bob.RoutingFor(plain, ""); r.Connected || len(r.Entries()) != 0 {
 		t.Errorf("without it bob has %q", r.Entries())
 	}
-	r := bob.Routing(cat)
+	r := bob.RoutingFor(cat, "")
 	c, ok := r.Entry("alpha/small")
 	if !r.Connected || !ok || len(c.Keys) != 1 || c.Keys[0].Secret != "sk-operator" || !c.Keys[0].OfOperator() || c.Keys[0].PublicID() != OperatorKey {
 		t.Fatalf("%t, %+v", r.Connected, c)
@@ -38,7 +38,7 @@ func TestOperatorKeysServeEveryUser(t *testing.T) {
 		}
 	}
 	account := n.account(t, "alice")
-	c, _ = account.Routing(cat).Entry("alpha/small")
+	c, _ = account.RoutingFor(cat, "").Entry("alpha/small")
 	if len(c.Keys) != 2 || c.Group(0) != 1 || c.Keys[0] != ownKey(own.ID, "sk-own") || c.Keys[1].Secret != "sk-operator" {
 		t.Errorf("alice has %+v", c.Keys)
 	}

@@ -31,14 +31,14 @@ func TestProviderKeys(t *testing.T) {
 		if err != nil || len(keys) != 2 || keys[0] != *first || keys[1] != *second {
 			t.Errorf("%+v, error %v", keys, err)
 		}
-		c := n.account(t, "alice").Routing(testCatalog(t)).Tier(3)[0]
+		c := n.account(t, "alice").RoutingFor(testCatalog(t), "").Tier(3)[0]
 		if len(c.Keys) != 2 || c.Keys[0] != ownKey(first.ID, secret) || c.Keys[1] != ownKey(second.ID, secret+"2") {
 			t.Errorf("keys of %s: %+v", c.Entry, c.Keys)
 		}
 		if err := n.DeleteProviderKey(ctx, "alice", first.ID); err != nil {
 			t.Fatal(err)
 		}
-		if c = n.account(t, "alice").Routing(testCatalog(t)).Tier(3)[0]; len(c.Keys) != 1 {
+		if c = n.account(t, "alice").RoutingFor(testCatalog(t), "").Tier(3)[0]; len(c.Keys) != 1 {
 			t.Errorf("keys after removal: %+v", c.Keys)
 		}
 		wantRefusal(t, n.DeleteProviderKey(ctx, "alice", first.ID), 404, "not_found", "")
@@ -124,10 +124,10 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 		n.sql(t, "UPDATE gateway_provider_keys SET sealed = ? WHERE id = ?", rows[0].sealed, m.ID)
 		n.sql(t, "UPDATE gateway_provider_keys SET sealed = ? WHERE id = ?", "aes1.AAAA", a.ID)
 		cat := testCatalog(t)
-		if r := n.account(t, "mallory").Routing(cat); r.Connected || len(r.Entries()) != 0 {
+		if r := n.account(t, "mallory").RoutingFor(cat, ""); r.Connected || len(r.Entries()) != 0 {
 			t.Errorf("mallory reaches %v", r.Entries())
 		}
-		r := n.account(t, "alice").Routing(cat)
+		r := n.account(t, "alice").RoutingFor(cat, "")
 		equal(t, r.Entries(), []string{"beta/large", "beta/mid", "beta/small"})
 		if c, _ := r.Entry("beta/large"); c.Keys[0].Secret != secret+"-beta" {
 			t.Errorf("keys %+v", c.Keys)
@@ -139,8 +139,8 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 	})
 }
 
-// TestUsersAreApart lets one user name another user's objects in every call.
-func TestUsersAreApart(t *testing.T) {
+// TestUsersAreIsolated lets one user name another user's objects in every call.
+func TestUsersAreIsolated(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)
@@ -202,7 +202,7 @@ func TestUsersAreApart(t *testing.T) {
 				t.Errorf("bob sees %+v", e)
 			}
 		}
-		if r := n.account(t, "bob").Routing(cat); r.Connected || len(r.Entries()) != 0 {
+		if r := n.account(t, "bob").RoutingFor(cat, ""); r.Connected || len(r.Entries()) != 0 {
 			t.Errorf("bob reaches %v", r.Entries())
 		}
 	})

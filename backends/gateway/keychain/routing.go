@@ -84,9 +84,6 @@ func (r *Routing) Entries() []string {
 	return names
 }
 
-// Routing calls RoutingFor with the default team of the user.
-func (a *Account) Routing(cat *catalog.Catalog) *Routing { return a.RoutingFor(cat, a.team) }
-
 // RoutingFor returns the account's candidates over a catalog (specification 13.1), in order, for requests that count
 // for a team and may use its keys. An empty team, and a team that does not serve the user, means no team. The result is
 // computed once per team and catalog.
@@ -155,7 +152,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 			slices.Contains(a.preferences.ExcludedModels, e.Entry) {
 			continue
 		}
-		c := r.entries[e.Entry] // a model may stand in several tiers
+		c := r.entries[e.Entry] // not nil if the model is also in another tier
 		if c == nil {
 			if m := custom[e.Entry]; m != nil && e.IsCustom {
 				c = a.customCandidate(m)
@@ -167,7 +164,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
 				r.named[id] = append(r.named[id], c)
-				if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // the model's name without its maker's
+				if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // also without the maker's prefix
 					r.named[id[slash+1:]] = append(r.named[id[slash+1:]], c)
 				}
 			}

@@ -49,9 +49,9 @@ type closed struct{ keyring.Keyring }
 func (closed) Open(context.Context, string, []byte) ([]byte, error) { return nil, sealed.ErrUnfit }
 func (closed) Seal(context.Context, []byte, []byte) (string, error) { return "", sealed.ErrUnfit }
 
-// TestKeyringThatIsNotThere: no request goes out without the user's keys, and none
+// TestKeyringUnavailable: no request goes out without the user's keys, and none
 // of them is replaced.
-func TestKeyringThatIsNotThere(t *testing.T) {
+func TestKeyringUnavailable(t *testing.T) {
 	t.Parallel()
 	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")

@@ -185,7 +185,7 @@ func (s *Service) ensureUser(
 	if err != nil {
 		return User{}, false, err
 	}
-	if !created { // another request has made the user just now
+	if !created { // a concurrent request has created the user
 		user, err = s.userByID(c, id)
 		return user, false, err
 	}
@@ -255,7 +255,7 @@ func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {
-	memberships := make(map[string]bool) // by the id of the team: whether a rule has made the membership
+	memberships := make(map[string]bool) // whether a rule has made the membership, by team id
 	if _, err = store.List(c, func(row store.Row) (id string, err error) {
 		var byRule bool
 		err = row.Scan(&id, &byRule)

@@ -39,9 +39,9 @@ func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
 	}
 }
 
-// TestBudgetMetLate: a budget that is set, or met, after a request counts that request, whether
+// TestBudgetSetAfterRequest: a budget that is set, or met, after a request counts that request, whether
 // it has been written or not.
-func TestBudgetMetLate(t *testing.T) {
+func TestBudgetSetAfterRequest(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)

@@ -16,7 +16,7 @@ import (
 type budget struct {
 	spending.Purse
 	*Budgets
-	author string // as Imposed.By; empty for those of the key
+	author string // as Imposed.By; empty for budgets set by the user
 }
 
 // budgets appends the budgets that apply to the key to list.
@@ -37,12 +37,12 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	var room [1 + len(limitHolders)]budget
 	var last *spentBudget
 	for _, b := range id.budgets(room[:0]) {
-		spent, err := s.admit(ctx, id.KeyID, b)
+		spent, err := s.admitBudget(ctx, id.KeyID, b)
 		if err != nil {
 			return err
 		}
 		if spent != nil && (last == nil || spent.lastsLonger(last)) {
-			last = spent // its end is the first time at which the same request may succeed
+			last = spent // until its end the same request cannot succeed
 		}
 	}
 	if last == nil {
@@ -51,9 +51,9 @@ func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	return last.refusal(s.now())
 }
 
-// admit reads the sums of b for a key, and returns the spent budget with the longest window, or nil if no budget of b
-// is spent.
-func (s *Service) admit(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
+// admitBudget reads the sums of b for a key, and returns the spent budget with the longest window, or nil if no budget
+// of b is spent.
+func (s *Service) admitBudget(ctx context.Context, keyID string, b budget) (*spentBudget, error) {
 	now := s.now()
 	sums, err := s.spent.Spent(ctx, keyID, b.Purse, b.total(), now)
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 // spentBudget describes a budget that is used up.
 type spentBudget struct {
 	kind, author, name, amount string
-	renewed                 time.Time // when it begins anew; zero means never
+	renewed                    time.Time // zero means never
 }
 
 // lastsLonger reports whether b refuses requests for longer than other does.
@@ -89,13 +89,13 @@ func (b *spentBudget) lastsLonger(other *spentBudget) bool {
 
 // refusal returns the error that states whose budget is spent, its size and when it is renewed.
 func (b *spentBudget) refusal(now time.Time) error {
-	format := subjects[b.kind] + " has spent the budget %s that the operator has set, %s"
+	format := holderPhrases[b.kind] + " has spent the budget %s that the operator has set, %s"
 	ends := "; ask the operator for more"
 	switch {
 	case b.kind == spending.OwnKey:
-		format = subjects[b.kind] + " has spent its budget %s, %s"
+		format = holderPhrases[b.kind] + " has spent its budget %s, %s"
 	case b.author == ByTeam:
-		format = subjects[b.kind] + " has spent the budget %s that its administrators have set, %s"
+		format = holderPhrases[b.kind] + " has spent the budget %s that its administrators have set, %s"
 		ends = "; ask one of them for more"
 	}
 	if !b.renewed.IsZero() {

@@ -141,15 +141,15 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		if err != nil {
 			return k, err
 		}
-		k.Imposed = append(k.Imposed, imposedOn(kind, holders[i].String, limits, raise))
+		k.Imposed = append(k.Imposed, newImposed(kind, holders[i].String, limits, raise))
 	}
-	k.judge(s.now())
+	k.setStatus(s.now())
 	return k, nil
 }
 
 // Limits of the number of keys in a list.
 const (
-	maxActive  = 10_000 // more than maxKeys, since older keys may have been made without that bound
+	maxActive  = 10_000 // more than maxKeys, which older versions did not have
 	maxRevoked = 1000
 )
 

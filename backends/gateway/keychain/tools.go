@@ -51,7 +51,7 @@ func (id *Identity) AdmitTools(tools []string) error {
 		}
 		for i := range id.Imposed {
 			if l := &id.Imposed[i]; l.AllowedTools != nil && !slices.Contains(l.AllowedTools, tool) {
-				list = "the tools that " + l.allows() + " " + beneficiaries[l.On]
+				list = "the tools that " + l.allowPhrase() + " " + beneficiaryPhrases[l.On]
 			}
 		}
 		if list != "" {

@@ -18,7 +18,7 @@ func (s *Service) aliasRoutes() []rest.Route {
 // aliasRoutesOf returns the routes for the aliases of one kind of owner. tag and owner are for the documentation; owner
 // names the kind, such as "a team".
 func (s *Service) aliasRoutesOf(path, tag, owner, kind string) []rest.Route {
-	guard := s.owning(kind)
+	guard := s.forOwner(kind)
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Tag: tag, Serve: guard(s.aliases), Answer: "AliasList", Errors: []int{403, 404},

@@ -28,7 +28,7 @@ type dryRunInput struct {
 
 type dryRunAnswer struct {
 	Model      string         `json:"model"`
-	Tier       *string        `json:"tier"` // null: the model is one entry
+	Tier       *string        `json:"tier"` // null if the model is an entry
 	Candidates []plannedModel `json:"candidates"`
 	Skipped    []plannedModel `json:"skipped"`
 	// Error is the error that a client would get without any attempt at a provider, or null.
@@ -39,7 +39,7 @@ type plannedModel struct {
 	Entry           string  `json:"model_entry"`
 	Provider        string  `json:"provider"`
 	Tier            string  `json:"tier,omitempty"`
-	Reason          *string `json:"reason"` // a code; null: none
+	Reason          *string `json:"reason"` // a code; null if the model would be tried
 	Message         *string `json:"message"`
 	CooldownSeconds int64   `json:"cooldown_seconds"`
 	// Key is the id of the provider key that would be used, or "operator" for the operator's key. It is null for a
@@ -94,7 +94,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.leaveOut(table, preferences, plan.Tier)
+	answer.addSkipped(table, preferences, plan.Tier)
 	return answer, nil
 }
 
@@ -115,10 +115,10 @@ func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// leaveOut adds entries of table to a.Skipped that the plan does not mention: entries that the user has disabled or
+// addSkipped adds entries of table to a.Skipped that the plan does not mention: entries that the user has disabled or
 // excluded, and entries for whose provider no key exists. It considers the entries of the tier and below, and the entry
 // a.Model. The tier is 0 if the request names one entry.
-func (a *dryRunAnswer) leaveOut(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
+func (a *dryRunAnswer) addSkipped(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
 	listed := make(map[string]bool)
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
 		listed[m.Entry] = true
@@ -163,8 +163,8 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If keyID is
-// empty the limits of the user without a key apply.
+// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If
+// keyID is empty the limits of the user without a key apply.
 func (s *Service) setIdentity(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {

@@ -100,7 +100,7 @@ type member[T any] struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *member[T]) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // as the decoder of the body does, whose setting is not passed on
+	d.DisallowUnknownFields() // the setting of the outer decoder is not passed on
 	err := d.Decode(&m.value)
 	m.null = err == nil && m.value == nil
 	return err

@@ -144,9 +144,9 @@ func TestKeyBodiesRefused(t *testing.T) {
 	}
 }
 
-// TestUserRoutesLiftNothing sends everything that the routes of a user take against limits
+// TestUserRoutesCannotLiftLimits sends everything that the routes of a user take against limits
 // that the operator has set. They stay on every key that is good, and are shown.
-func TestUserRoutesLiftNothing(t *testing.T) {
+func TestUserRoutesCannotLiftLimits(t *testing.T) {
 	t.Parallel()
 	usd, models := spending.MicroUSD(1_000_000), []string{"openai/*"}
 	change := keychain.KeyChange{Impose: true, Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{USDPerDay: &usd}; l.AllowedModels = models }}

@@ -120,8 +120,8 @@ func (s *Service) keyHealthOf(
 	return k
 }
 
-// goodness orders the statuses, the best one first.
-var goodness = map[cascade.Status]int{
+// statusOrder orders the statuses, the best one first.
+var statusOrder = map[cascade.Status]int{
 	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
 }
 
@@ -140,7 +140,7 @@ func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
 		for j := range k.Models {
 			p.Last429 = later(p.Last429, k.Models[j].Last429)
 		}
-		if goodness[k.Status] < goodness[chosen.Status] {
+		if statusOrder[k.Status] < statusOrder[chosen.Status] {
 			chosen = k
 		}
 	}
@@ -224,7 +224,7 @@ func (s *Service) probe(c *rest.Call, user string, candidate *keychain.Candidate
 }
 
 type probeFailure struct {
-	Status  int    `json:"status"` // 0: no HTTP answer
+	Status  int    `json:"status"` // 0 means no HTTP response
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }

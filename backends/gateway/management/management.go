@@ -54,20 +54,20 @@ type (
 	ownerHandler = func(c *rest.Call, owner keychain.Owner) (any, error)
 )
 
-// ofUser returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user has
-// signed in or the user is not active.
-func (s *Service) ofUser(fn idHandler) handler {
+// forUser returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user
+// has signed in or the user is not active.
+func (s *Service) forUser(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
 		if user != c.User() {
 			return nil, apierror.New(http.StatusForbidden, "forbidden", "the user of the path is not the one who signed in")
 		}
-		return s.ofCaller(func(c *rest.Call) (any, error) { return fn(c, user) })(c)
+		return s.forCaller(func(c *rest.Call) (any, error) { return fn(c, user) })(c)
 	}
 }
 
-// ofCaller returns a handler that calls fn if the user who signed in is active, and returns an error otherwise.
-func (s *Service) ofCaller(fn handler) handler {
+// forCaller returns a handler that calls fn if the user who signed in is active, and returns an error otherwise.
+func (s *Service) forCaller(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 			return nil, unavailable(err)
@@ -77,8 +77,8 @@ func (s *Service) ofCaller(fn handler) handler {
 	}
 }
 
-// signedIn returns a handler that calls fn for every user who signed in. fn must check whether the user is active.
-func (s *Service) signedIn(fn handler) handler {
+// forSignedIn returns a handler that calls fn for every user who signed in. fn must check whether the user is active.
+func (s *Service) forSignedIn(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		answer, err := fn(c)
 		return answer, unavailable(err)

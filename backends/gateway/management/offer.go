@@ -16,25 +16,25 @@ import (
 func (s *Service) offerRoutes() []rest.Route {
 	return []rest.Route{
 		{
-			Method: "GET", Path: "/operator/models", Serve: s.operating(s.offer), Answer: "OfferList",
+			Method: "GET", Path: "/operator/models", Serve: s.forOperator(s.offer), Answer: "OfferList",
 			Summary: "List the models on offer",
 			Description: "With what is paid for them, who may use them, and their health through the keys that serve more than one user, as the node that answers knows it. " +
 				"Limits of single gateway keys are left out.",
 		},
 		{
-			Method: "GET", Path: "/operator/prices", Serve: s.operating(s.prices), Answer: "OwnPriceList",
+			Method: "GET", Path: "/operator/prices", Serve: s.forOperator(s.prices), Answer: "OwnPriceList",
 			Summary:     "List the own prices",
 			Description: "They replace list prices. Those of the configured file are left out.",
 		},
 		{
-			Method: "PUT", Path: "/operator/prices/{name...}", Serve: s.operating(s.setPrice), Body: "OwnPriceInput",
+			Method: "PUT", Path: "/operator/prices/{name...}", Serve: s.forOperator(s.setPrice), Body: "OwnPriceInput",
 			Answer: "OwnPrice", Errors: []int{404, 409},
 			Summary: "Set an own price",
 			Description: "For a model, or for all whose names begin with what is before the star, as in openai/*. It counts from the next request, on other nodes within 5 seconds; " +
 				"what was spent before does not change.",
 		},
 		{
-			Method: "DELETE", Path: "/operator/prices/{name...}", Serve: s.operating(s.removePrice), Errors: []int{404},
+			Method: "DELETE", Path: "/operator/prices/{name...}", Serve: s.forOperator(s.removePrice), Errors: []int{404},
 			Summary: "Remove an own price",
 		},
 	}
@@ -78,29 +78,29 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 			if model.Access.Keys.Operator {
 				keys = append(slices.Clone(keys), p.KeyID)
 			}
-			model.Health = s.healthThrough(p.Code, m.ID, keys)
+			model.Health = s.modelHealth(p.Code, m.ID, keys)
 			rows = append(rows, model)
 		}
 	}
 	return data(rows, nil)
 }
 
-// healthThrough returns the health of a model through the best of the keys with the given ids, or nil if keys is empty.
-func (s *Service) healthThrough(provider, model string, keys []string) (best *condition) {
+// modelHealth returns the health of a model through the best of the keys with the given ids, or nil if keys is empty.
+func (s *Service) modelHealth(provider, model string, keys []string) (best *condition) {
 	now := s.Engine.Now()
 	for _, id := range keys {
 		health := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
 		if cooling := s.Engine.Memory.Health.Lookup(provider, id, model); !cooling.Until.IsZero() &&
-			goodness[health.Status] < goodness[cooling.Status] {
+			statusOrder[health.Status] < statusOrder[cooling.Status] {
 			health = conditionOf(cooling, now)
 		}
-		if best == nil || goodness[health.Status] < goodness[best.Status] {
+		if best == nil || statusOrder[health.Status] < statusOrder[best.Status] {
 			best = &health
 		}
 	}
 	if best != nil {
 		if all := s.Engine.Memory.Health.Provider(provider, ""); all.Status == cascade.CoolingDown &&
-			goodness[best.Status] < goodness[all.Status] {
+			statusOrder[best.Status] < statusOrder[all.Status] {
 			health := conditionOf(all, now)
 			best = &health
 		}

@@ -203,8 +203,8 @@ func TestOperatorFlow(t *testing.T) {
 	}
 }
 
-// TestArrivals lets people in by an invitation, by a rule and by approval.
-func TestArrivals(t *testing.T) {
+// TestSignInPolicies lets people in by an invitation, by a rule and by approval.
+func TestSignInPolicies(t *testing.T) {
 	t.Parallel()
 	rt, s, _ := operated(t)
 	s.NewUsers = keychain.NewUsers{Approve: true}

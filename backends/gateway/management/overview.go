@@ -10,7 +10,7 @@ import (
 // overviewRoute returns the route of the operator's overview.
 func (s *Service) overviewRoute() rest.Route {
 	return rest.Route{
-		Method: "GET", Path: "/operator/overview", Serve: s.operating(s.overview), Answer: "Overview",
+		Method: "GET", Path: "/operator/overview", Serve: s.forOperator(s.overview), Answer: "Overview",
 		Summary: "Show what all users spend, how much fails, and how long answers take",
 		Description: "What was spent today and this month, and what the month will have cost; requests, errors and percentiles of latency over time, by model and by team. " +
 			"Percentiles are off by a quarter at most. What was used in the last second may be missing.",

@@ -14,7 +14,7 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 		s.keyRoutesOf("/operator/organisation/provider-keys", "the organisation", "They serve everybody.",
 			keychain.OnOrganisation),
 		[]rest.Route{{
-			Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.operating(s.sharedKeys),
+			Method: "GET", Path: "/operator/provider-keys", Tag: tagOperator, Serve: s.forOperator(s.sharedKeys),
 			Answer: "SharedKeyList", Errors: []int{403},
 			Summary:     "List the provider keys of the organisation and of all teams",
 			Description: "With their limits, their health and what was spent through them. Those of users are theirs alone, and left out.",
@@ -25,7 +25,7 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 
 // keyRoutesOf returns the routes for the provider keys of one kind of owner. owner names the kind in the documentation.
 func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
-	guard := s.owning(kind)
+	guard := s.forOwner(kind)
 	keyPath := path + "/{key_id}"
 	return []rest.Route{
 		{

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// TestRegistryTellsPrices holds that a model is shown with all that its price is made of.
-func TestRegistryTellsPrices(t *testing.T) {
+// TestRegistryPrices holds that a model is shown with all that its price is made of.
+func TestRegistryPrices(t *testing.T) {
 	t.Parallel()
 	answer, err := call(t, newRouter(t), "GET", "/models", "")
 	if err != nil {

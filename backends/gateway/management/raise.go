@@ -39,12 +39,12 @@ func (s *Service) raiseRoutes(path, whom, kind string, holder func(c *rest.Call)
 			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
 		},
 		{
-			Method: "PUT", Path: path, Serve: s.operating(set), Body: "Raise", Answer: "Raise", Errors: []int{404, 409},
+			Method: "PUT", Path: path, Serve: s.forOperator(set), Body: "Raise", Answer: "Raise", Errors: []int{404, 409},
 			Summary:     "Raise the limits on " + whom + " for a time",
 			Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
 		},
 		{
-			Method: "DELETE", Path: path, Serve: s.operating(end), Errors: []int{404},
+			Method: "DELETE", Path: path, Serve: s.forOperator(end), Errors: []int{404},
 			Summary: "End the raise of the limits on " + whom,
 		},
 	}

@@ -30,7 +30,7 @@ type Who struct {
 	Claims map[string][]string
 }
 
-// selects reports whether a caller is selected.
+// selects reports whether w names the caller.
 func (w *Who) selects(c *Caller) bool {
 	if slices.Contains(w.Users, c.ID) {
 		return true
@@ -108,20 +108,20 @@ func errForbidden() error {
 	return apierror.New(http.StatusForbidden, "forbidden", "this is for the gateway's operators: ask one of them")
 }
 
-// operating returns a handler that runs fn for operators and, if the request only reads, for auditors.
-func (s *Service) operating(fn handler) handler {
+// forOperator returns a handler that runs fn for operators and, if the request only reads, for auditors.
+func (s *Service) forOperator(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		role := s.role(c)
-		if role != RoleOperator && (role != RoleAuditor || changes(c)) {
+		if role != RoleOperator && (role != RoleAuditor || mayChange(c)) {
 			return nil, errForbidden()
 		}
-		return s.acting(c, fn)
+		return s.asCaller(c, fn)
 	}
 }
 
-// ofTeam returns a handler that runs fn for the team in the path. The caller must be an administrator of that team or
-// an operator, or an auditor if the request only reads.
-func (s *Service) ofTeam(fn idHandler) handler {
+// forTeamID returns a handler that runs fn for the team in the path. The caller must be an administrator of that team
+// or an operator, or an auditor if the request only reads.
+func (s *Service) forTeamID(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		team := c.Path("team_id")
 		run := func(c *rest.Call) (any, error) { return fn(c, team) }
@@ -130,34 +130,34 @@ func (s *Service) ofTeam(fn idHandler) handler {
 			return nil, unavailable(err)
 		}
 		if admin {
-			return s.acting(c, run)
+			return s.asCaller(c, run)
 		}
-		return s.operating(run)(c)
+		return s.forOperator(run)(c)
 	}
 }
 
-// inTeam is like ofTeam, but fn gets the team from the path itself.
+// forTeam is like forTeamID, but fn gets the team from the path itself.
 func (s *Service) forTeam(fn handler) handler {
-	return s.ofTeam(func(c *rest.Call, _ string) (any, error) { return fn(c) })
+	return s.forTeamID(func(c *rest.Call, _ string) (any, error) { return fn(c) })
 }
 
-// owning returns the guard of routes for provider keys and aliases of one kind of owner. The guard runs fn for the
+// forOwner returns the guard of routes for provider keys and aliases of one kind of owner. The guard runs fn for the
 // owner in the path, or for the organisation, if the caller may manage the owner's keys and aliases.
-func (s *Service) owning(kind string) func(fn ownerHandler) handler {
+func (s *Service) forOwner(kind string) func(fn ownerHandler) handler {
 	return func(fn ownerHandler) handler {
 		withOwner := func(c *rest.Call, id string) (any, error) { return fn(c, keychain.Owner{Kind: kind, ID: id}) }
 		switch kind {
 		case keychain.OnUser:
-			return s.ofUser(withOwner)
+			return s.forUser(withOwner)
 		case keychain.OnTeam:
-			return s.ofTeam(withOwner)
+			return s.forTeamID(withOwner)
 		}
-		return s.operating(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
+		return s.forOperator(func(c *rest.Call) (any, error) { return fn(c, keychain.TheOrganisation) })
 	}
 }
 
-// acting runs fn in the name of the caller. The error has status 403 if the caller is not active.
-func (s *Service) acting(c *rest.Call, fn handler) (any, error) {
+// asCaller runs fn in the name of the caller. The error has status 403 if the caller is not active.
+func (s *Service) asCaller(c *rest.Call, fn handler) (any, error) {
 	if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 		return nil, unavailable(err)
 	}
@@ -166,7 +166,7 @@ func (s *Service) acting(c *rest.Call, fn handler) (any, error) {
 	return answer, unavailable(err)
 }
 
-// changes reports whether the method of a request can change data.
-func changes(c *rest.Call) bool {
+// mayChange reports whether the method of a request can change data.
+func mayChange(c *rest.Call) bool {
 	return c.R.Method != http.MethodGet && c.R.Method != http.MethodHead
 }

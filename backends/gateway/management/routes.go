@@ -56,114 +56,114 @@ func (s *Service) memberRoutes() []rest.Route {
 		},
 
 		{
-			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.signedIn(s.initUser), Answer: "InitResult",
+			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.forSignedIn(s.initUser), Answer: "InitResult",
 			Also: []int{201}, Errors: []int{403},
 			Summary:     "Make the signed-in user known",
 			Description: "201 with a first gateway key, whose text is shown only once; 200 without one when the user is known already. 403 where the operator lets nobody in on their own.",
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.ofUser(s.listKeys),
+			Method: "GET", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.forUser(s.listKeys),
 			Answer: "GatewayKeyList", Errors: []int{403},
 			Summary:     "List the gateway keys",
 			Description: "Oldest first, with the latest 1,000 of those that are revoked. Their text is never shown again.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.ofUser(s.createKey),
+			Method: "POST", Path: "/users/{user_id}/keychain-keys", Tag: tagKeys, Serve: s.forUser(s.createKey),
 			Body: "GatewayKeyInput", OptionalBody: true, Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Make a gateway key",
 			Description: "Its text is shown only once. A user can have 1,000 that are not revoked. Where the operator has set limits on all keys that the user has, the new one shares those of one of them.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.ofUser(s.regenerateKey),
+			Method: "POST", Path: "/users/{user_id}/regenerate-key", Tag: tagKeys, Serve: s.forUser(s.regenerateKey),
 			Answer: "NewGatewayKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Replace the primary gateway key",
 			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one.",
 		},
 		{
-			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.ofCaller(s.updateKey), Body: "GatewayKeyChange",
+			Method: "PUT", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.forCaller(s.updateKey), Body: "GatewayKeyChange",
 			Answer: "GatewayKey", Errors: []int{403, 404, 409},
 			Summary:     "Change a gateway key",
 			Description: "What is left away stays as it is; null takes a limit of one's own away. Those that the operator has set stay.",
 		},
 		{
-			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.ofCaller(s.revokeKey),
+			Method: "DELETE", Path: "/keychain-keys/{key_id}", Tag: tagKeys, Serve: s.forCaller(s.revokeKey),
 			Errors:      []int{403, 404},
 			Summary:     "Revoke a gateway key",
 			Description: "For good. Requests with it are refused at once, on other nodes within 5 seconds.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.ofUser(s.listProviderKeys),
+			Method: "GET", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.forUser(s.listProviderKeys),
 			Answer: "ProviderKeyList", Errors: []int{403},
 			Summary: "List the provider keys", Description: "Oldest first. Their text is never shown.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.ofUser(s.addProviderKey),
+			Method: "POST", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.forUser(s.addProviderKey),
 			Body: "ProviderKeyInput", Answer: "ProviderKey", Status: 201, Errors: []int{403, 404, 409},
 			Summary: "Store a provider key", Description: "It is encrypted before it is stored.",
 		},
 		{
-			Method: "DELETE", Path: "/users/{user_id}/keys/{key_id}", Tag: tagProvider, Serve: s.ofUser(s.removeProviderKey),
+			Method: "DELETE", Path: "/users/{user_id}/keys/{key_id}", Tag: tagProvider, Serve: s.forUser(s.removeProviderKey),
 			Errors:  []int{403, 404},
 			Summary: "Remove a provider key",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: s.ofUser(s.testKey),
+			Method: "POST", Path: "/users/{user_id}/keys/{key_id}/test", Tag: tagProvider, Serve: s.forUser(s.testKey),
 			Answer: "ProbeResult", Errors: []int{403, 404},
 			Summary:     "Try a provider key",
 			Description: "Sends one small request (a few tokens) to the provider's cheapest model. What comes of it counts for the health of the key: one that works again is used again at once.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.ofUser(s.listModels),
+			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.forUser(s.listModels),
 			Answer: "ModelEntryList", Errors: []int{403},
 			Summary:     "Show the effective model table",
 			Description: "In the order of trial: the high tier first, inside a tier preferred providers, then priority, then the order of the catalog. Models of no tier are last.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.ofUser(s.addModel),
+			Method: "POST", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.forUser(s.addModel),
 			Body: "CustomModelInput", Answer: "ModelEntry", Status: 201, Errors: []int{403, 404, 409},
 			Summary:     "Add a model of one's own",
 			Description: "Any server that speaks chat completions. A base_url that leads to a private address is refused unless the operator has allowed its network (allow_networks).",
 		},
 		{
-			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.ofUser(s.changeModel),
+			Method: "PUT", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.forUser(s.changeModel),
 			Body: "ModelChange", Answer: "ModelEntry", Errors: []int{403, 404, 409},
 			Summary:     "Enable, disable or order a model",
 			Description: "model_id is the id of an entry or its name, provider/model.",
 		},
 		{
-			Method: "DELETE", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.ofUser(s.removeModel),
+			Method: "DELETE", Path: "/users/{user_id}/models/{model_id...}", Tag: tagModels, Serve: s.forUser(s.removeModel),
 			Errors:      []int{403, 404},
 			Summary:     "Remove what was changed",
 			Description: "A model of one's own is gone; one of the catalog is as the catalog has it.",
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.ofUser(s.preferences),
+			Method: "GET", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.forUser(s.preferences),
 			Answer: "Preferences", Errors: []int{403},
 			Summary: "Show the routing preferences",
 		},
 		{
-			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.ofUser(s.setPreferences),
+			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.forUser(s.setPreferences),
 			Body: "Preferences", Answer: "Preferences", Errors: []int{403, 404},
 			Summary:     "Replace the routing preferences",
 			Description: "A list that is left away becomes empty. Unknown names are refused.",
 		},
 		{
-			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: s.ofUser(s.dryRun), Body: "RouteInput",
+			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: s.forUser(s.dryRun), Body: "RouteInput",
 			Answer: "RouteResult", Errors: []int{403, 404},
 			Summary:     "Tell where a request would go",
 			Description: "The candidates in the order of trial, and why the others are left out. Nothing is sent to a provider.",
 		},
 
 		{
-			Method: "GET", Path: "/users/{user_id}/providers/health", Tag: tagUsage, Serve: s.ofUser(s.health),
+			Method: "GET", Path: "/users/{user_id}/providers/health", Tag: tagUsage, Serve: s.forUser(s.health),
 			Answer: "ProviderHealthList", Errors: []int{403},
 			Summary:     "Show the health of the connected providers",
 			Description: "As the answering node knows it: every node learns from its own requests.",
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: s.ofUser(s.usage), Answer: "UsageReport",
+			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: s.forUser(s.usage), Answer: "UsageReport",
 			Media: "text/csv", Errors: []int{403},
 			Summary: "Add up the usage", Description: "What was used in the last second may be missing.",
 			Query: []rest.Param{
@@ -183,7 +183,7 @@ func (s *Service) memberRoutes() []rest.Route {
 			},
 		},
 		{
-			Method: "GET", Path: "/users/{user_id}/usage/recent", Tag: tagUsage, Serve: s.ofUser(s.recent), Answer: "RequestList",
+			Method: "GET", Path: "/users/{user_id}/usage/recent", Tag: tagUsage, Serve: s.forUser(s.recent), Answer: "RequestList",
 			Media: "text/csv", Errors: []int{403},
 			Summary: "List the latest requests", Description: "Newest first, each with its attempts.",
 			Query: []rest.Param{

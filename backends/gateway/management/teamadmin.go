@@ -29,12 +29,12 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 		},
 		{
 			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/regenerate",
-			Serve: s.ofTeam(s.regenerateTeamKey), Answer: "NewGatewayKey", Status: 201, Errors: []int{404, 409},
+			Serve: s.forTeamID(s.regenerateTeamKey), Answer: "NewGatewayKey", Status: 201, Errors: []int{404, 409},
 			Summary:     "Replace a gateway key of a team",
 			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one, whose text is shown only once. Where both should work for a time, make another key and revoke the old one later. For administrators of the team, too.",
 		},
 		{
-			Method: "GET", Path: "/operator/teams/{team_id}/audit", Serve: s.ofTeam(s.auditOfTeam), Answer: "AuditList",
+			Method: "GET", Path: "/operator/teams/{team_id}/audit", Serve: s.forTeamID(s.auditOfTeam), Answer: "AuditList",
 			Errors:      []int{404},
 			Summary:     "List who changed what about a team",
 			Description: "The team itself, its members, its limits, its keys and its aliases, newest first. For its administrators, too.",

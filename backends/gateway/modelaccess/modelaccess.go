@@ -46,13 +46,13 @@ type Access struct {
 // goroutines.
 type Lists struct {
 	keys   map[string]*Keys    // by provider
-	shared map[string][]string // ids of the keys that serve others than one user, by provider
+	shared map[string][]string // ids of the keys of teams and of the organisation, by provider
 	lists  []list
 }
 
 // list is a list of allowed models that is imposed on a team, on the organisation, or on a number of users.
 type list struct {
-	kind     string
+	kind   string
 	team   Team
 	users  int64
 	limits keychain.Limits
@@ -164,7 +164,7 @@ func (l *Lists) To(m *catalog.Model) Access {
 			a.Organisation = false
 		case keychain.OnUser:
 			a.RefusedUsers += limited.users
-		default: // a team may have limits of the operator's and of its own; they follow one another
+		default: // a team's two sets of limits follow one another
 			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != limited.team.ID {
 				a.RefusedTeams = append(a.RefusedTeams, limited.team)
 			}

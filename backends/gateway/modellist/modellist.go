@@ -43,7 +43,7 @@ type Model struct {
 	// AliasOf is the name to which an alias resolves.
 	AliasOf string `json:"alias_of,omitempty"`
 
-	model      *catalog.Model
+	model   *catalog.Model
 	efforts []string
 }
 
@@ -113,7 +113,7 @@ func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	}
 	m.Architecture = &architecture{model.Modalities, output}
 	m.Pricing = priceOf(&model.Price)
-	if !c.Custom { // nothing is known of users' own
+	if !c.Custom { // the abilities of custom models are not known
 		m.Capabilities = capabilitiesOf(c)
 		m.Parameters = parametersOf(c)
 	}

@@ -12,7 +12,7 @@ import (
 
 // subject identifies a line: an hour or day, a model, or a team.
 type subject struct {
-	begin                    int64
+	begin                 int64
 	team, provider, model string
 }
 
@@ -48,7 +48,7 @@ func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*l
 			return nil, err
 		}
 		if q.Kind == timings.Model && k.provider == "" {
-			continue // requests that no model has answered
+			continue // requests without an answer
 		}
 		l := get(k, about)
 		l.TotalTokens, l.CostUSD = spent[i].TotalTokens, spent[i].CostUSD

@@ -39,7 +39,7 @@ func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r s
 	name := description.Get("model").Str
 	r = row(o, name, now)
 	if completed := description.Get("request_counts.completed"); !u.Known {
-		r.CostKnown = completed.Exists() && completed.Int() == 0 // nothing was answered
+		r.CostKnown = completed.Exists() && completed.Int() == 0 // no request was answered
 		return r, r.CostKnown
 	}
 	exact = name != ""

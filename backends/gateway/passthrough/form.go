@@ -24,7 +24,7 @@ const (
 	keptForm   = 1 << 20
 	beforeForm = 32 << 20
 	maxParts   = 200
-	maxField   = 64 << 10 // of a field that the gateway reads completely
+	maxField   = 64 << 10 // length of a field that the gateway reads completely
 )
 
 // Form is a multipart body. Its parts are encoded again, so that the provider cannot read another model in the body
@@ -43,9 +43,9 @@ type Form struct {
 	part     *multipart.Part // the part that is streamed; nil if the form was read to its end
 	parts    int
 
-	mu     sync.Mutex
-	requested  bool
-	failed error
+	mu        sync.Mutex
+	requested bool
+	failed    error
 }
 
 // ReadForm reads a form until it may be sent to a provider. A short form is read to its end. A long form is read until
@@ -108,7 +108,7 @@ func ReadForm(
 func (f *Form) next() (*multipart.Part, error) {
 	part, err := f.reader.NextRawPart()
 	if err != nil {
-		return nil, f.mistake(err)
+		return nil, f.clientError(err)
 	}
 	if f.parts++; f.parts > maxParts {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "the form has more than %d parts", maxParts)
@@ -145,7 +145,7 @@ func (f *Form) next() (*multipart.Part, error) {
 func (f *Form) field(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, maxField+1))
 	if err != nil {
-		return "", f.mistake(err)
+		return "", f.clientError(err)
 	}
 	if len(text) > maxField {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "the field %.100q is longer than %d bytes",
@@ -181,14 +181,14 @@ func (f *Form) keep(
 			return true, nil
 		}
 		if err != nil {
-			return false, f.mistake(err)
+			return false, f.clientError(err)
 		}
 	}
 }
 
-// mistake converts an error of reading the body to the error for the client. It returns io.EOF unchanged unless the
+// clientError converts an error of reading the body to the error for the client. It returns io.EOF unchanged unless the
 // body was too large.
-func (f *Form) mistake(err error) error {
+func (f *Form) clientError(err error) error {
 	if _, ok := apierror.From(err); ok || errors.Is(err, io.EOF) && f.limited.N > 0 {
 		return err
 	}
@@ -231,7 +231,7 @@ func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 	f.requested = true
 	from, to := io.Pipe()
 	go func() {
-		err := f.pass(to)
+		err := f.writeRest(to)
 		f.mu.Lock()
 		f.failed = err
 		f.mu.Unlock()
@@ -262,8 +262,8 @@ func (f *Form) Refused() error {
 	return nil
 }
 
-// pass writes the rest of the form, which begins with the streamed part, to a writer.
-func (f *Form) pass(to io.Writer) error {
+// writeRest writes the rest of the form, which begins with the streamed part, to a writer.
+func (f *Form) writeRest(to io.Writer) error {
 	if _, err := io.Copy(to, source{f, f.part}); err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ type source struct {
 func (s source) Read(p []byte) (int, error) {
 	n, err := s.part.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = s.form.mistake(err)
+		err = s.form.clientError(err)
 	}
 	return n, err
 }

@@ -98,13 +98,13 @@ func NewInput(names *Names, grow func(size int64) error) *Input {
 					"the model %q is a name of this gateway, which %s does not know: write %q", model.Str, names.Provider, name)
 			}
 		}
-		return place(err, "line %d of the file: ", number)
+		return atLine(err, "line %d of the file: ", number)
 	}
 	return i
 }
 
-// place puts the line number, formatted by format, before the message of an error.
-func place(err error, format string, number int) error {
+// atLine puts the line number, formatted by format, before the message of an error.
+func atLine(err error, format string, number int) error {
 	if e, ok := apierror.From(err); ok {
 		placed := apierror.New(e.Status, e.Code, format+"%s", number, e.Message)
 		return placed
@@ -115,11 +115,11 @@ func place(err error, format string, number int) error {
 // modelIn returns the model of a request in a batch. It is in the object that is the member body or params of the
 // request. Repeated members are refused, because the gateway and the provider might read different values.
 func modelIn(request gjson.Result, member string) (model gjson.Result, err error) {
-	body, err := only(request, member)
+	body, err := uniqueMember(request, member)
 	if err != nil {
 		return model, err
 	}
-	if model, err = only(body, "model"); err != nil {
+	if model, err = uniqueMember(body, "model"); err != nil {
 		return model, err
 	}
 	if model.Type != gjson.String || model.Str == "" || len(model.Str) > maxModel {
@@ -129,8 +129,8 @@ func modelIn(request gjson.Result, member string) (model gjson.Result, err error
 	return model, nil
 }
 
-// only returns a member of an object. The error has status 400 if the member is repeated.
-func only(object gjson.Result, member string) (found gjson.Result, err error) {
+// uniqueMember returns a member of an object. The error has status 400 if the member is repeated.
+func uniqueMember(object gjson.Result, member string) (found gjson.Result, err error) {
 	if !object.IsObject() {
 		return found, nil
 	}
@@ -151,12 +151,12 @@ func only(object gjson.Result, member string) (found gjson.Result, err error) {
 // Rename returns the body of a request that creates a batch of messages, with each model replaced by the provider's
 // name. grow is called before more memory is used, with the total size needed. Errors are *apierror.Error.
 func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, error) {
-	requests, err := only(gjson.ParseBytes(body), "requests")
+	requests, err := uniqueMember(gjson.ParseBytes(body), "requests")
 	if err != nil {
 		return nil, err
 	}
 	if !requests.IsArray() {
-		return body, nil // the provider says what is wrong
+		return body, nil // the provider reports the mistake
 	}
 	type change struct {
 		from, to int
@@ -172,7 +172,7 @@ func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, err
 				changes = append(changes, change{model.Index, model.Index + len(model.Raw), name})
 			}
 		}
-		err = place(err, "requests.%d: ", number)
+		err = atLine(err, "requests.%d: ", number)
 		number++
 		return err == nil
 	})

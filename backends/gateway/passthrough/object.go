@@ -28,7 +28,7 @@ type Object struct {
 	Characters int64
 
 	body       []byte
-	from, to   int // range of the value of model in body; 0 if there is none
+	from, to   int // the range of the value of model in body; 0 if body has no model
 	afterBrace int
 }
 
@@ -134,7 +134,7 @@ func read(usage gjson.Result, u *wire.Usage) {
 	}
 	for _, unit := range [...]struct{ name, member string }{{"second", "seconds"}, {"search", "search_units"}} {
 		if n := first(unit.member); n > 0 {
-			u.Served = called(u.Served, unit.name, n)
+			u.Served = addCalls(u.Served, unit.name, n)
 		}
 	}
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
@@ -148,11 +148,11 @@ func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire
 	u.Completion, u.Reasoning = first("output_tokens"), first("output_tokens_details.thinking_tokens")
 	u.Known = u.Prompt > 0 || u.Completion > 0
 	scanner := jsontext.NewScanner([]byte(usage.Get("server_tool_use").Raw))
-	_ = wire.ScanServedCalls(&scanner, &u.Served) // without calls there is nothing to add
+	_ = wire.ScanServedCalls(&scanner, &u.Served) // an invalid object adds no calls
 }
 
-// called adds n units, which are priced like calls of server tools, to s. It returns s, or a new value if s is nil.
-func called(s *wire.Served, unit string, n int64) *wire.Served {
+// addCalls adds n units, which are priced like calls of server tools, to s. It returns s, or a new value if s is nil.
+func addCalls(s *wire.Served, unit string, n int64) *wire.Served {
 	if s == nil {
 		s = &wire.Served{Calls: make(map[string]int64)}
 	}
@@ -162,5 +162,5 @@ func called(s *wire.Served, unit string, n int64) *wire.Served {
 
 // Spoken returns the usage of a speech request, which is billed by the characters of its input.
 func Spoken(characters int64) wire.Usage {
-	return wire.Usage{Known: true, Served: called(nil, "character", characters)}
+	return wire.Usage{Known: true, Served: addCalls(nil, "character", characters)}
 }

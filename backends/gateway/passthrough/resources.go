@@ -17,13 +17,13 @@ import (
 type Resource struct {
 	ID, Kind    string // the provider's id; KindFile, KindBatch or KindMessageBatch
 	UserID      string
-	TeamID      string // empty if there is none
-	KeyID       string // the gateway key that made it
+	TeamID      string // empty means no team
+	KeyID       string // the gateway key that created it
 	Provider    string
 	ProviderKey string // public id of the provider key
 	CreatedAt   time.Time
-	Batch       string // of a file: the batch whose results it has; empty if there is none
-	Charged     bool   // of a batch: its cost is in the usage log, or there is none
+	Batch       string // for a results file, the id of its batch
+	Charged     bool   // for a batch: whether its cost, if any, is in the usage log
 }
 
 // The kinds of resources.

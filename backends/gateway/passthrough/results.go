@@ -55,7 +55,7 @@ func (r *Results) add(_ int, line []byte) error {
 	if m != nil {
 		name = m.ID
 	} else {
-		name = strings.Clone(wire.Mask(name, maxModelName)) // without the line that it is a part of
+		name = strings.Clone(wire.Mask(name, maxModelName)) // a copy, so that the line can be freed
 	}
 	sum := r.rows[name]
 	if sum == nil {

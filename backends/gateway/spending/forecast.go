@@ -37,7 +37,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	}
 	var f Forecast
 	var inWeek MicroUSD
-	days := 0 // of the week, since the first one with spending
+	days := 0 // days of the week from the first day with spending on
 	for i := range lines {
 		l := &lines[i]
 		day, err := time.Parse(time.DateOnly, l.Day)
@@ -56,7 +56,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 		}
 	}
 	if len(lines) > 0 && lines[0].Day < week.Format(time.DateOnly) {
-		days = paceDays // the gateway was used before the week, which may begin with days without spending
+		days = paceDays // the gateway was in use already when the week began
 	}
 	perDay := float64(f.Today) * float64(24*time.Hour) / float64(max(now.Sub(today), minPace))
 	if days > 0 {

@@ -22,7 +22,7 @@ const OtherLabels = "(other)"
 
 // addLabels adds a record to the rows of its labels. hour is the key of the record's hourly row.
 func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
-	key := sumsKey{team: r.TeamID, time: hour.time / 24, provider: r.Provider, model: hour.model, tier: labelTag}
+	key := sumsKey{team: r.TeamID, slot: hour.slot / 24, provider: r.Provider, model: hour.model, tier: labelTag}
 	for i, tag := range r.Tags {
 		if !slices.Contains(r.Tags[:i], tag) {
 			key.key = tidy(tag)
@@ -60,7 +60,7 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	fresh := make(map[labelDay]map[string]bool) // read or admitted by this batch, which may be rolled back
 	limited := make(sumsTable, len(rows))
 	for _, row := range rows {
-		day, key := labelDay{row.tier, row.time}, row.sumsKey
+		day, key := labelDay{row.tier, row.slot}, row.sumsKey
 		known, err := s.admitLabel(c, day, key.key, fresh)
 		if err != nil {
 			return err

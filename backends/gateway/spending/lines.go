@@ -95,16 +95,16 @@ const (
 type spendingGroup struct {
 	name    string
 	columns []string
-	title   string // the column of another table that names the group; empty if there is none
-	// into returns the destinations in a line for the columns and the title. A day or hour is scanned into at.
-	into func(line *Line, time *int64) []any
+	title   string // the column of another table with the name of the group, or empty
+	// into returns the destinations in a line for the columns and the title. A day or hour is scanned into slot.
+	into func(line *Line, slot *int64) []any
 }
 
 // spendingGroups are in the order of the columns.
 var spendingGroups = []spendingGroup{
 	{byOrganisation, nil, "", func(*Line, *int64) []any { return nil }},
-	{byDay, []string{"d.day"}, "", func(_ *Line, at *int64) []any { return []any{at} }},
-	{byHour, []string{"d.hour"}, "", func(_ *Line, at *int64) []any { return []any{at} }},
+	{byDay, []string{"d.day"}, "", func(_ *Line, slot *int64) []any { return []any{slot} }},
+	{byHour, []string{"d.hour"}, "", func(_ *Line, slot *int64) []any { return []any{slot} }},
 	{byTeam, []string{"d.team_id"}, "t.name", func(l *Line, _ *int64) []any { return []any{&l.TeamID, &l.Team} }},
 	{byUser, []string{"d.user_id"}, "u.name", func(l *Line, _ *int64) []any { return []any{&l.UserID, &l.User} }},
 	{byKey, []string{"d.key_id"}, "k.label", func(l *Line, _ *int64) []any { return []any{&l.KeyID, &l.Key} }},
@@ -198,7 +198,7 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 	if q.From.IsZero() {
 		q.From = q.To.AddDate(0, 0, -length)
 	}
-	if !imaginable(q.From) || !imaginable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
+	if !representable(q.From) || !representable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
 		return nil, nil, invalid("from", "from must be a day before to, both in the years 1970 to 9998")
 	}
 	if q.has(byHour) && q.To.Sub(q.From) > maxSpendingHours*time.Hour {
@@ -230,7 +230,7 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	}
 	q.Limit = MaxLines
 	if columns, _ := columnsOf(groups); len(columns) == 1 {
-		for i := range lines { // whoever has spent much now may not have been among the first before
+		for i := range lines { // the top lines of the two periods may differ
 			q.only = append(q.only, lines[i].subject())
 		}
 	}
@@ -316,11 +316,11 @@ func (s *Ledger) spendingLines(
 
 // scanSpending scans a line with the columns of groups.
 func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Line, err error) {
-	at := int64(-1)
+	slot := int64(-1)
 	var n sums
 	cells := make([]any, 0, 6+len(n))
 	for _, g := range groups {
-		cells = append(cells, g.into(&line, &at)...)
+		cells = append(cells, g.into(&line, &slot)...)
 	}
 	for i := range n {
 		cells = append(cells, &n[i])
@@ -329,12 +329,12 @@ func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Lin
 		return line, err
 	}
 	switch {
-	case at < 0:
+	case slot < 0:
 	case unit == byHour:
-		hour := fromHour(at)
+		hour := fromHour(slot)
 		line.Hour = &hour
 	default:
-		line.Day = fromHour(at * 24).Format(time.DateOnly)
+		line.Day = fromHour(slot * 24).Format(time.DateOnly)
 	}
 	line.UsageSums, line.WrittenTokens = n.report(), n[sumWritten]
 	if tokens := line.TotalTokens; tokens > 0 {

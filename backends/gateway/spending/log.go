@@ -20,11 +20,11 @@ type Record struct {
 	At         time.Time
 	RequestID  string
 	UserID     string
-	TeamID     string // the team that the request counts for; empty if there is none or if it is unknown
+	TeamID     string // the team that the request counts for; empty if it has none or is unknown
 	KeyID      string
 	Surface    string // "chat_completions", …
 	AskedModel string
-	Tier       catalog.Tier // 0 if an entry was asked for
+	Tier       catalog.Tier // 0 if the request named an entry
 	// Provider and Model are those of the candidate that answered. If no candidate answered they are those of the last
 	// candidate whose tokens are counted here, and empty if no candidate's tokens are.
 	Provider, Model string
@@ -78,9 +78,9 @@ type Log struct {
 	mu      sync.Mutex
 	pending []Record // not taken for a batch yet
 	taken   []Record // being written in batches; older than pending
-	memory  []Record // the whole of taken as it was taken
+	memory  []Record // the memory of taken, from its beginning
 	spare   []Record // memory for pending after the next take
-	written int64    // number of records that left taken
+	written int64    // number of records removed from taken
 	dropped int64
 	wake    chan struct{}
 	stop    chan struct{}

@@ -165,8 +165,8 @@ func TestUsageWaitsForTheDatabase(t *testing.T) {
 	})
 }
 
-// TestUsageOnce: a batch whose commit was not heard of is not written and counted again.
-func TestUsageOnce(t *testing.T) {
+// TestUsageIsWrittenOnce: a batch whose commit was not heard of is not written and counted again.
+func TestUsageIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
@@ -213,9 +213,9 @@ func TestUsageOnce(t *testing.T) {
 	})
 }
 
-// TestUsageAfterGoingBack: a database that has lost the last batches, as a backup or a standby may,
+// TestUsageAfterRestore: a database that has lost the last batches, as a backup or a standby may,
 // takes what comes after them.
-func TestUsageAfterGoingBack(t *testing.T) {
+func TestUsageAfterRestore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)

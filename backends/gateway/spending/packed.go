@@ -130,7 +130,7 @@ func (p *packer) text(value string) {
 			return
 		}
 	}
-	*p = append(append(append(*p, '"'), value...), '"', ',') // the form of nearly all texts
+	*p = append(append(append(*p, '"'), value...), '"', ',') // nearly all texts need no escaping
 }
 
 func (p *packer) number(value int64) {

@@ -19,7 +19,7 @@ type purses struct {
 	// writer identifies this process in gateway_usage_writers.
 	writer string
 
-	tracked atomic.Int64 // number of purses, so that Log.Add is cheap while there are none
+	tracked atomic.Int64 // number of purses; while it is 0 Log.Add skips them
 	mu      sync.RWMutex
 	purses  map[Purse]*purseSpend
 	shared  map[string]Purse // the purses of kind OfKey, by the ids of the keys that are paid from them
@@ -63,7 +63,7 @@ func (s *Sum) add(o Sum) { s.Tokens, s.Micros = s.Tokens+o.Tokens, s.Micros+o.Mi
 // localSpend is a record of this node that the sums from the database do not include yet.
 type localSpend struct {
 	record int64 // number of the record, in the order in which this node writes them
-	time     time.Time
+	began  time.Time
 	Sum
 }
 
@@ -76,7 +76,7 @@ type purseSpend struct {
 	through int64     // the number of the last record of this node that is in the sums
 	total   bool      // whether the sum of InTotal was read, too
 	sums    WindowSums
-	local   []localSpend // what this node has recorded since the read
+	local   []localSpend // records of this node that are not in the sums read
 }
 
 // WindowSums are the sums of all windows that contain a given day, indexed by Window.
@@ -89,9 +89,9 @@ func startOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// known returns the cached sums of a purse from which the key keyID is paid. It returns nil if the purse is not cached,
-// or if the key shares the purse with other keys and join was not called for the key.
-func (s *purses) known(p Purse, keyID string) *purseSpend {
+// lookup returns the cached sums of a purse from which the key keyID is paid. It returns nil if the purse is not
+// cached, or if the key shares the purse with other keys and join was not called for the key.
+func (s *purses) lookup(p Purse, keyID string) *purseSpend {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if p.On == OfKey && s.shared[keyID] != p {
@@ -127,7 +127,7 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 // purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait
 // in the log, since the sums in the database do not include these.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
-	if k := s.purses.known(p, keyID); k != nil {
+	if k := s.purses.lookup(p, keyID); k != nil {
 		return k
 	}
 	log := s.log.Load()
@@ -136,7 +136,7 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	}
 	log.mu.Lock() // so that no record is added in between
 	defer log.mu.Unlock()
-	if k := s.purses.known(p, keyID); k != nil {
+	if k := s.purses.lookup(p, keyID); k != nil {
 		return k
 	}
 	k := s.purses.join(p, keyID, now)
@@ -202,7 +202,7 @@ func (s *purses) note(r *Record, n int64) {
 // spent returns the amounts of the record, whose number is n.
 func (r *Record) spent(n int64) localSpend {
 	input, output := r.tokens()
-	return localSpend{record: n, time: r.At, Sum: Sum{input + output, r.cost()}}
+	return localSpend{record: n, began: r.At, Sum: Sum{input + output, r.cost()}}
 }
 
 // note adds a record of this node, unless the sums from the database already include the record. Once k.local has
@@ -225,7 +225,7 @@ func (k *purseSpend) note(l localSpend) {
 // count adds a record of this node to the sums of the windows that contain it.
 func (k *purseSpend) count(l *localSpend) {
 	for w := range NumberOfWindows {
-		if !l.time.Before(w.Begin(k.day)) {
+		if !l.began.Before(w.Begin(k.day)) {
 			k.sums[w].add(l.Sum)
 		}
 	}
@@ -248,9 +248,9 @@ func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *W
 	k.local = later
 }
 
-// now returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
+// cached returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
 // InTotal is valid only if total is set.
-func (k *purseSpend) now(now time.Time, total bool) (sums WindowSums, ok bool) {
+func (k *purseSpend) cached(now time.Time, total bool) (sums WindowSums, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.used = now
@@ -262,22 +262,22 @@ func (k *purseSpend) now(now time.Time, total bool) (sums WindowSums, ok bool) {
 // is set. The database is read at most every SumsTTL; records that this node has added since are included.
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
-	sums, ok := purse.now(now, total)
-	for tries := 0; !ok && tries < 2; tries++ { // a second time, since it may have joined a read of the day before
+	sums, ok := purse.cached(now, total)
+	for tries := 0; !ok && tries < 2; tries++ { // the first read may have been started by another goroutine the day before
 		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
 			return nil, s.readSpending(ctx, from, purse, total, now)
 		})
 		if err != nil {
 			return WindowSums{}, err
 		}
-		sums, ok = purse.now(now, total)
+		sums, ok = purse.cached(now, total)
 	}
 	return sums, nil
 }
 
-// records returns the table and the condition that select the rows of sums of a purse. The only parameter of the
+// sumsSource returns the table and the condition that select the rows of sums of a purse. The only parameter of the
 // condition is the purse's id.
-func (p Purse) records() string {
+func (p Purse) sumsSource() string {
 	switch p.On {
 	case OfUser:
 		return `gateway_usage_days WHERE user_id = ?`
@@ -341,7 +341,7 @@ func (s *Ledger) sumSpending(
 		cells = append(cells, &sums[w].Tokens, &sums[w].Micros)
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(selectSpending+from.records()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
+		return c.Row(selectSpending+from.sumsSource()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
 	})
 	return through, sums, err
 }

@@ -19,15 +19,15 @@ func TestSpendingIsBounded(t *testing.T) {
 	for i := range int64(many) {
 		s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, i+1)
 	}
-	if sums, _ := k.now(start, false); sums[InDay].Tokens != many || len(k.local) != maxLocalSpends {
+	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many || len(k.local) != maxLocalSpends {
 		t.Errorf("%d tokens in %d records", sums[InDay].Tokens, len(k.local))
 	}
 	k.set(start, StartOfDay(start), many, true, &WindowSums{{Tokens: many}, {Tokens: many}, {Tokens: many}, {Tokens: many}})
-	if sums, _ := k.now(start, false); sums[InDay].Tokens != many || len(k.local) != 0 {
+	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many || len(k.local) != 0 {
 		t.Errorf("%d tokens, %d records left", sums[InDay].Tokens, len(k.local))
 	}
 	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // late: it was read already
-	if sums, _ := k.now(start, false); sums[InDay].Tokens != many {
+	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many {
 		t.Errorf("%d tokens", sums[InDay].Tokens)
 	}
 	for i := range 1000 {

@@ -86,12 +86,12 @@ const (
 // usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// text, more and at are SQL expressions for the two texts and the number that identify a line. Groups without some
-	// of these have constants.
-	text, more, at string
-	order          string
-	lines          func(*UsageReport) *[]UsageGroup
-	label          func(line *UsageGroup, text, more string, at int64)
+	// text, more and slot are SQL expressions for the two texts and the number that identify a line. Groups without
+	// some of these have constants.
+	text, more, slot string
+	order            string
+	lines            func(*UsageReport) *[]UsageGroup
+	label            func(line *UsageGroup, text, more string, slot int64)
 }
 
 // Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 identify the line, and the sums follow.
@@ -111,7 +111,7 @@ var usageGroups = []usageGroup{
 	},
 	{
 		"day", "''", "''", "day", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByDay },
-		func(line *UsageGroup, _, _ string, at int64) { line.Day = fromHour(at * 24).Format(time.DateOnly) },
+		func(line *UsageGroup, _, _ string, slot int64) { line.Day = fromHour(slot * 24).Format(time.DateOnly) },
 	},
 	{
 		"key", "key_id", "''", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByKey },
@@ -123,7 +123,7 @@ var usageGroups = []usageGroup{
 	},
 	{
 		groupHour, "''", "''", "hour", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByHour },
-		func(line *UsageGroup, _, _ string, at int64) { hour := fromHour(at); line.Hour = &hour },
+		func(line *UsageGroup, _, _ string, slot int64) { hour := fromHour(slot); line.Hour = &hour },
 	},
 }
 
@@ -132,8 +132,8 @@ const groupHour = "hour"
 
 func fromHour(hour int64) time.Time { return time.Unix(hour*3600, 0).UTC() }
 
-// added are the SQL expressions for the sums of all columns in sumColumns, each after a comma.
-var added = func() string {
+// sumExpressions are the SQL expressions for the sums of all columns in sumColumns, each after a comma.
+var sumExpressions = func() string {
 	var b strings.Builder
 	for _, column := range sumColumns {
 		b.WriteString(", CAST(coalesce(sum(" + column + "), 0) AS BIGINT) AS " + column)
@@ -154,7 +154,7 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 		if g := &usageGroups[i]; g.name != groupHour {
 			addColumn(g.text)
 			addColumn(g.more)
-			addColumn(g.at)
+			addColumn(g.slot)
 		}
 	}
 	const where = " WHERE user_id = ? AND "
@@ -168,10 +168,10 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 		by = " GROUP BY " + strings.Join(columns, ", ")
 	}
 	var b strings.Builder
-	b.WriteString("WITH part AS MATERIALIZED (SELECT " + list + added[2:] + " FROM (SELECT day" + rest +
+	b.WriteString("WITH part AS MATERIALIZED (SELECT " + list + sumExpressions[2:] + " FROM (SELECT day" + rest +
 		" FROM gateway_usage_days" + where +
 		"day >= ? AND day < ?" + hours + hours + ") AS rows_read" + by + ")")
-	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), added)
+	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), sumExpressions)
 	for _, i := range groups {
 		g, source := &usageGroups[i], "part"
 		if g.name == groupHour {
@@ -179,7 +179,7 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 			args = append(args, userID, from, to)
 		}
 		fmt.Fprintf(&b, " UNION ALL SELECT * FROM (SELECT %d, %s, %s, %s%s FROM %s GROUP BY 2, 3, 4 ORDER BY %s LIMIT %d) AS by_%s",
-			i, g.text, g.more, g.at, added, source, g.order, maxGroupLines, g.name)
+			i, g.text, g.more, g.slot, sumExpressions, source, g.order, maxGroupLines, g.name)
 	}
 	return b.String(), args
 }
@@ -202,10 +202,10 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	if q.From.IsZero() {
 		q.From = q.To.AddDate(0, 0, -defaultUsageDays)
 	}
-	if !imaginable(q.To) {
+	if !representable(q.To) {
 		return 0, 0, nil, invalid("to", "to must be a time from the year 1970 to 9998")
 	}
-	if !imaginable(q.From) {
+	if !representable(q.From) {
 		return 0, 0, nil, invalid("from", "from must be a time from the year 1970 to 9998")
 	}
 	from, to = q.From.Unix()/3600, (q.To.Unix()+3599)/3600
@@ -241,8 +241,8 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	return from, to, groups, nil
 }
 
-// imaginable reports whether a time can be represented in JSON and in hours since 1970.
-func imaginable(t time.Time) bool {
+// representable reports whether a time can be represented in JSON and in hours since 1970.
+func representable(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 1970 && year <= 9998
 }
@@ -273,11 +273,11 @@ func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*Usage
 // scan scans a row of the statement into the report.
 func (r *UsageReport) scan(row store.Row) error {
 	var group int
-	var time int64
+	var slot int64
 	var text, more string
 	var n sums
 	values := make([]any, 0, 4+len(n))
-	values = append(values, &group, &text, &more, &time)
+	values = append(values, &group, &text, &more, &slot)
 	for i := range n {
 		values = append(values, &n[i])
 	}
@@ -289,7 +289,7 @@ func (r *UsageReport) scan(row store.Row) error {
 		return nil
 	}
 	line := UsageGroup{UsageSums: n.report()}
-	usageGroups[group].label(&line, text, more, time)
+	usageGroups[group].label(&line, text, more, slot)
 	lines := usageGroups[group].lines(r)
 	*lines = append(*lines, line)
 	return nil

@@ -163,9 +163,9 @@ func TestUsageReportIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsageOfAnyHours compares reports that mix sums of days and of hours with
+// TestUsageMatchesRecords compares reports that mix sums of days and of hours with
 // the log itself, whatever part of which day they begin and end in.
-func TestUsageOfAnyHours(t *testing.T) {
+func TestUsageMatchesRecords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)

@@ -44,14 +44,14 @@ type Retention struct {
 	logger  *zap.Logger
 	observe func(job, outcome string, done int)
 	lease   *jobs.Lease
-	keepFor    atomic.Int64 // a time.Duration; 0 means for ever
+	keepFor atomic.Int64 // a time.Duration; 0 means forever
 	wake    chan struct{}
 	mu      sync.Mutex
 	end     func() // stops the job; nil before it begins
 }
 
 // NewRetention returns a Retention that deletes nothing before Keep is called. observe is called after each run; see
-// jobs.Options. The caller must call Close.
+// jobs.Options. also selects the other data to delete. The caller must call Close.
 func NewRetention(
 	s *Ledger, logger *zap.Logger, observe func(job, outcome string, done int), also ...Expiry,
 ) *Retention {
@@ -100,7 +100,7 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 		err = w.deleteRequests(ctx, now.Add(-keepFor))
 	}
 	if err == nil {
-		err = w.deleteHours(ctx, firstHour(now)-24) // a day later than reports need, since clocks differ
+		err = w.deleteHours(ctx, firstHour(now)-24) // one day more than reports need, since clocks differ
 	}
 	if w.requests+w.hours > 0 {
 		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests),
@@ -121,19 +121,19 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 // sweep is one pass of a Retention.
 type sweep struct {
 	*Retention
-	now, logged       time.Time // when the pass began, and when logProgress has last logged
+	now, logged     time.Time // when the pass began, and when logProgress has last logged
 	requests, hours int64     // deleted
-	expired          int64     // other rows that had expired
+	expired         int64     // other deleted rows
 }
 
 // deleteRequests deletes the records of requests before the given time. It reads the log in the order of the ids, which
 // increase with time, and stops at the first record that is not old. Records with a time in the future, which a wrong
 // clock has written, do not stop it, since old records may follow.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
-	type row struct{ id, time int64 }
+	type row struct{ id, began int64 }
 	for after := int64(0); ; {
 		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) {
-			err = cells.Scan(&r.id, &r.time)
+			err = cells.Scan(&r.id, &r.began)
 			return r, err
 		}, `SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
 		if err != nil || len(rows) == 0 {
@@ -141,8 +141,8 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 		}
 		old, recent := false, false
 		for _, r := range rows {
-			old = old || r.time < schema.Micros(before)
-			recent = recent || r.time >= schema.Micros(before) && r.time <= schema.Micros(w.now)
+			old = old || r.began < schema.Micros(before)
+			recent = recent || r.began >= schema.Micros(before) && r.began <= schema.Micros(w.now)
 		}
 		last := rows[len(rows)-1]
 		if old {
@@ -152,7 +152,7 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 			if err != nil {
 				return err
 			}
-			w.logProgress(schema.Moment(last.time))
+			w.logProgress(schema.Moment(last.began))
 		}
 		if recent && !old || len(rows) < sweepRows {
 			return nil
@@ -225,7 +225,8 @@ func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, err
 	}
 }
 
-// logProgress logs the progress of a long pass, at most every sweepNews. Entries before the time at have been deleted.
+// logProgress logs the progress of a long pass, at most every sweepNews. Entries before deletedBefore have been
+// deleted.
 func (w *sweep) logProgress(deletedBefore time.Time) {
 	if now := w.ledger.now(); now.Sub(w.logged) >= sweepNews {
 		w.logged = now

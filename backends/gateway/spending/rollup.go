@@ -43,33 +43,33 @@ var (
 // by label have the kind of the label in tier and its name in key.
 type sumsKey struct {
 	team, user                 string
-	time                         int64 // Unix hours or days
+	slot                       int64 // Unix hours or days
 	key, provider, model, tier string
 }
 
 func (a *sumsKey) compare(b *sumsKey) int {
 	return cmp.Or(
-		strings.Compare(a.user, b.user), cmp.Compare(a.time, b.time), strings.Compare(a.team, b.team),
+		strings.Compare(a.user, b.user), cmp.Compare(a.slot, b.slot), strings.Compare(a.team, b.team),
 		strings.Compare(a.key, b.key),
 		strings.Compare(a.provider, b.provider), strings.Compare(a.model, b.model), strings.Compare(a.tier, b.tier))
 }
 
 func (a *sumsKey) ofUser(dst []any) []any {
-	return append(dst, a.user, a.time, a.key, a.provider, a.model, a.tier)
+	return append(dst, a.user, a.slot, a.key, a.provider, a.model, a.tier)
 }
 
-func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.time, a.team, a.provider, a.model) }
+func (a *sumsKey) ofTeam(dst []any) []any { return append(dst, a.slot, a.team, a.provider, a.model) }
 
-func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.time, a.provider, a.model) }
+func (a *sumsKey) ofModel(dst []any) []any { return append(dst, a.slot, a.provider, a.model) }
 
-func (a *sumsKey) ofMember(dst []any) []any { return append(dst, a.team, a.time, a.user) }
+func (a *sumsKey) ofMember(dst []any) []any { return append(dst, a.team, a.slot, a.user) }
 
-func (a *sumsKey) ofUserTotal(dst []any) []any { return append(dst, a.time, a.user) }
+func (a *sumsKey) ofUserTotal(dst []any) []any { return append(dst, a.slot, a.user) }
 
-func (a *sumsKey) ofKeyTotal(dst []any) []any { return append(dst, a.time, a.key) }
+func (a *sumsKey) ofKeyTotal(dst []any) []any { return append(dst, a.slot, a.key) }
 
 func (a *sumsKey) ofLabel(dst []any) []any {
-	return append(dst, a.time, a.tier, a.key, a.team, a.provider, a.model)
+	return append(dst, a.slot, a.tier, a.key, a.team, a.provider, a.model)
 }
 
 // sums are the numbers of a row, in the order of sumColumns.
@@ -150,11 +150,11 @@ func rollUp(records []Record) batchSums {
 	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
 	ofUsers, ofKeys, ofTeams := make(sumsTable), make(sumsTable), make(sumsTable)
-	var byLabel sumsTable // most batches have none
+	var byLabel sumsTable // nil unless a record has labels
 	for i := range records {
 		r := &records[i]
 		key := sumsKey{
-			team: r.TeamID, user: r.UserID, time: unixHour(r.At), key: r.KeyID,
+			team: r.TeamID, user: r.UserID, slot: unixHour(r.At), key: r.KeyID,
 			provider: r.Provider, model: tidy(r.Model), tier: tierText(r.Tier),
 		}
 		byHour.row(key).add(r)
@@ -166,7 +166,7 @@ func rollUp(records []Record) batchSums {
 		}
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
-			if a.Code == codeClientLeft { // it did not fail
+			if a.Code == codeClientLeft { // the attempt did not fail
 				continue
 			}
 			key.provider, key.model = schema.Storable(a.Provider), tidy(a.Model)
@@ -177,23 +177,23 @@ func rollUp(records []Record) batchSums {
 	byUser := make(sumsTable)
 	for _, hour := range byHour {
 		key := hour.sumsKey
-		team := sumsKey{team: key.team, time: key.time, provider: key.provider, model: key.model}
+		team := sumsKey{team: key.team, slot: key.slot, provider: key.provider, model: key.model}
 		byTeamHour.row(team).addAll(&hour.sums)
-		team.time /= 24
+		team.slot /= 24
 		byTeamDay.row(team).addAll(&hour.sums)
-		ofTeams.row(sumsKey{team: key.team, time: untilNow, provider: key.provider, model: key.model}).addAll(&hour.sums)
-		ofUsers.row(sumsKey{user: key.user, time: untilNow}).addAll(&hour.sums)
-		ofKeys.row(sumsKey{key: key.key, time: untilNow}).addAll(&hour.sums)
+		ofTeams.row(sumsKey{team: key.team, slot: untilNow, provider: key.provider, model: key.model}).addAll(&hour.sums)
+		ofUsers.row(sumsKey{user: key.user, slot: untilNow}).addAll(&hour.sums)
+		ofKeys.row(sumsKey{key: key.key, slot: untilNow}).addAll(&hour.sums)
 		team.team = ""
 		byModelDay.row(team).addAll(&hour.sums)
-		team.time = key.time
+		team.slot = key.slot
 		byModelHour.row(team).addAll(&hour.sums)
 		if key.team != "" {
-			byMember.row(sumsKey{team: key.team, user: key.user, time: key.time / 24}).addAll(&hour.sums)
+			byMember.row(sumsKey{team: key.team, user: key.user, slot: key.slot / 24}).addAll(&hour.sums)
 		}
 		key.team = ""
 		byUser.row(key).addAll(&hour.sums)
-		key.time /= 24
+		key.slot /= 24
 		byDay.row(key).addAll(&hour.sums)
 	}
 	return batchSums{

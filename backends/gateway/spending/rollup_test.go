@@ -103,7 +103,7 @@ func anyRecord(random *rand.Rand, i int) Record {
 	return r
 }
 
-func TestSumsAreThoseOfTheLog(t *testing.T) {
+func TestSumsMatchLog(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
@@ -134,9 +134,9 @@ func TestSumsAreThoseOfTheLog(t *testing.T) {
 	})
 }
 
-// TestSumsAndLogAreOne breaks the writing of a batch behind each of its steps:
+// TestSumsAndLogAreAtomic breaks the writing of a batch behind each of its steps:
 // neither the log nor the sums may keep any of it.
-func TestSumsAndLogAreOne(t *testing.T) {
+func TestSumsAndLogAreAtomic(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
@@ -300,7 +300,7 @@ func BenchmarkFlushOfManyRows(b *testing.B) {
 }
 
 // A candidate that the client did not wait for has not failed.
-func TestLeavingIsNoFailure(t *testing.T) {
+func TestDisconnectIsNoFailure(t *testing.T) {
 	t.Parallel()
 	hours := rollUp([]Record{{
 		At: start, UserID: "alice", Provider: "beta", Model: "mid", Status: 499, Code: codeClientLeft, InputTokens: 7, UsageSource: "estimated", Attempts: 2,

@@ -37,7 +37,7 @@ type Ledger struct {
 	db    *store.DB
 	now   func() time.Time
 	reads *store.JointReads
-	log   atomic.Pointer[Log] // nil until there is one
+	log   atomic.Pointer[Log] // nil before NewLog
 
 	purses purses
 	labels labelNames

@@ -23,7 +23,7 @@ func (s *Ledger) spendingStatement(
 			return "", nil, err
 		}
 		tables, args, apart = totals.spentBetween(&c, from, to)
-		where, users = "1 = 1", totals.users // the tables have bounds of their own
+		where, users = "1 = 1", totals.users // the table expression has its own bounds
 	case source.models != "" && !q.has(byTeam) && q.TeamID == "":
 		tables = source.models + " AS d"
 	case source.models != "" && q.TeamID != "" && source.unit == byHour: // rows are in order of time, then of teams
@@ -134,7 +134,7 @@ const withHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS BIGINT)
 // sums returns the list of columns for the sums of rows.
 func (q *Query) sums() string {
 	if !q.Brief {
-		return added[2:]
+		return sumExpressions[2:]
 	}
 	columns := slices.Clone(sumColumns[:])
 	for i, c := range columns {

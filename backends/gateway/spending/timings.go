@@ -65,7 +65,7 @@ func timingsOf(records []Record) *timings.Batch {
 
 // outcome reports whether a request counts as answered or failed, and whether it failed. A request whose client
 // disconnected, or that was refused because of the client, does not count.
-func (r *Record) outcome() (counts, wrong bool) {
+func (r *Record) outcome() (counts, failed bool) {
 	switch r.Code {
 	case "":
 		return true, false

@@ -14,7 +14,7 @@ import (
 // a day began.
 type totals struct {
 	*span
-	days  string   // the table with the sums by day of which these are the totals
+	days  string   // the table with the sums by day that are totalled
 	keys  []string // the columns of the primary key after day
 	users bool     // whether the rows in days are in order of users first
 }
@@ -75,7 +75,7 @@ func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 	return list[0], nil
 }
 
-// within returns the part of a period in which there are sums, or a day without sums if that part is empty.
+// clamp returns the part of a period in which there are sums, or a day without sums if that part is empty.
 func (c *calendar) clamp(from, to int64) (first, last int64) {
 	if first, last = max(from, c.begin), min(to, c.end); first < last {
 		return first, last
@@ -106,23 +106,23 @@ func (c *calendar) nearest(day int64) (nearestDay, stored int64) {
 	}
 }
 
-// between returns a table expression, with the alias d, for the spending on the days from (inclusive) to (exclusive),
-// and its arguments. The table is the difference of two totals, corrected by the days between these and the ends of the
-// period. If the period has fewer days than such a correction, the table is the sum of these days. Rows of the
-// difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each key has
-// one row.
+// spentBetween returns a table expression, with the alias d, for the spending on the days from (inclusive) to
+// (exclusive), and its arguments. The table is the difference of two totals, corrected by the days between these and
+// the ends of the period. If the period has fewer days than such a correction, the table is the sum of these days. Rows
+// of the difference may have only zeros. If t.users is set, the query must begin with withUsers. If apart is true each
+// key has one row.
 func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, apart bool) {
 	from, to = c.clamp(from, to)
 	first, begin := c.nearest(from)
 	last, end := c.nearest(to)
 	if first >= last || days(first, from)+days(last, to) >= to-from {
-		return "(" + t.ofDays("") + ") AS d", []any{from, to}, false
+		return "(" + t.daysStatement("") + ") AS d", []any{from, to}, false
 	}
-	parts := []string{t.difference()}
+	parts := []string{t.differenceStatement()}
 	args = []any{begin, end}
 	correct := func(from, to int64, sign string) {
 		if from < to {
-			parts, args = append(parts, t.ofDays(sign)), append(args, from, to)
+			parts, args = append(parts, t.daysStatement(sign)), append(args, from, to)
 		}
 	}
 	correct(from, first, "")
@@ -135,9 +135,9 @@ func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args [
 // days returns the number of days between a and b.
 func days(a, b int64) int64 { return max(a-b, b-a) }
 
-// difference returns a statement for the difference of the totals of two days. A key with totals on one day has totals
-// on all later days, too.
-func (t *totals) difference() string {
+// differenceStatement returns a statement for the difference of the totals of two days. A key with totals on one day
+// has totals on all later days, too.
+func (t *totals) differenceStatement() string {
 	columns, sameKey := make([]string, 0, len(t.keys)+len(sumColumns)), ""
 	for _, key := range t.keys {
 		columns = append(columns, "after."+key)
@@ -150,9 +150,9 @@ func (t *totals) difference() string {
 		strings.Join(columns, ", "), t.table, sameKey)
 }
 
-// ofDays returns a statement for the sums of the days from its first argument (inclusive) to its second (exclusive).
-// sign, such as "-", is put before each sum.
-func (t *totals) ofDays(sign string) string {
+// daysStatement returns a statement for the sums of the days from its first argument (inclusive) to its second
+// (exclusive). sign, such as "-", is put before each sum.
+func (t *totals) daysStatement(sign string) string {
 	columns := make([]string, 0, len(t.keys)+len(sumColumns))
 	for _, key := range t.keys {
 		columns = append(columns, "n."+key)
@@ -167,17 +167,18 @@ func (t *totals) ofDays(sign string) string {
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " WHERE n.day >= ? AND n.day < ?"
 }
 
-// next returns the statement that computes the totals of a day from those of an earlier day. Its arguments are the day,
-// the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are added.
-func (t *totals) next() string {
+// nextStatement returns the statement that computes the totals of a day from those of an earlier day. Its arguments are
+// the day, the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are
+// added.
+func (t *totals) nextStatement() string {
 	keys := strings.Join(t.keys, ", ")
 	sums := strings.Join(sumColumns[:], ", ")
 	head := ""
 	if t.users {
 		head = fmt.Sprintf(withUsers, t.days)
 	}
-	return head + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + added +
-		" FROM (SELECT " + keys + ", " + sums + " FROM " + t.table + " WHERE day = ? UNION ALL " + t.ofDays("") +
+	return head + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + sumExpressions +
+		" FROM (SELECT " + keys + ", " + sums + " FROM " + t.table + " WHERE day = ? UNION ALL " + t.daysStatement("") +
 		") AS d GROUP BY " + keys
 }
 
@@ -204,7 +205,7 @@ func (w *sweep) addTotals(ctx context.Context) error {
 		}
 		_, err = w.write(ctx, func(c store.Conn) (rows int64, err error) {
 			for _, t := range allTotals {
-				n, err := c.Exec(t.next(), day, stored, from, day)
+				n, err := c.Exec(t.nextStatement(), day, stored, from, day)
 				if err != nil {
 					return 0, err
 				}

@@ -145,9 +145,9 @@ func (n *node) linesOf(t *testing.T, q Query) map[string]string {
 	return texts
 }
 
-// TestSpendingIsThatOfTheRecords compares sums by everything and over any days with those of the records, while more and
+// TestSpendingMatchesRecords compares sums by everything and over any days with those of the records, while more and
 // more totals are computed and those of old days are deleted.
-func TestSpendingIsThatOfTheRecords(t *testing.T) {
+func TestSpendingMatchesRecords(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
@@ -262,8 +262,8 @@ func TestSpendingIsThatOfTheRecords(t *testing.T) {
 	})
 }
 
-// TestMostLines: a report by day with too many lines has those of the first days, in order.
-func TestMostLines(t *testing.T) {
+// TestSpendingLineLimit: a report by day with too many lines has those of the first days, in order.
+func TestSpendingLineLimit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)

@@ -250,7 +250,7 @@ func (c *call) oneItem(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(shown(i.item, i.id, p.state)), nil
+	return []byte(listForm(i.item, i.id, p.state)), nil
 }
 
 func (c *call) deleteItem(ctx context.Context) (any, error) {

@@ -32,10 +32,10 @@ type run struct {
 	turn   *Turn
 	ctx    context.Context //nolint:containedctx // of the work, which outlives the request
 	cancel context.CancelCauseFunc
-	object []byte        // the response before there is an answer
-	turned chan struct{} // closed when the run may start
+	object []byte        // the response object before the answer
+	ready  chan struct{} // closed when the run may start
 
-	inserted atomic.Bool // whether its row exists
+	inserted atomic.Bool // whether the response's row exists
 }
 
 // Start starts to generate an answer in the background, and returns the response object as it is before the answer.
@@ -47,7 +47,7 @@ func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.P
 	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
 ) ([]byte, error) {
 	s.Watch()
-	r := &run{turn: t, turned: make(chan struct{}), object: t.members(skeleton(model, t.created, echo), true)}
+	r := &run{turn: t, ready: make(chan struct{}), object: t.members(skeleton(model, t.created, echo), true)}
 	if t.Stream {
 		t.log = newEventLog()
 	}
@@ -80,7 +80,7 @@ func (s *Service) enter(r *run) error {
 	s.idle.Add(1)
 	if s.working < limit {
 		s.working++
-		close(r.turned)
+		close(r.ready)
 	} else {
 		s.queue = append(s.queue, r)
 	}
@@ -103,7 +103,7 @@ func (s *Service) leave(r *run) {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
 		s.working++
-		close(next.turned)
+		close(next.ready)
 	}
 }
 
@@ -163,10 +163,10 @@ func eventOf(name string, object []byte) []byte {
 func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseWriter) error, done func()) {
 	defer s.leave(r)
 	defer done()
-	defer r.conclude()
+	defer r.storeFailure()
 	t := r.turn
 	select {
-	case <-r.turned:
+	case <-r.ready:
 	case <-r.ctx.Done():
 		return
 	}
@@ -201,7 +201,7 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 	if err := answer(ctx, recorder); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // what has arrived of the answer is incomplete
+	if ctx.Err() != nil { // the answer is incomplete
 		return context.Cause(ctx)
 	}
 	return recorder.Finish()
@@ -262,8 +262,8 @@ func (r *run) flushing() (stop func()) {
 	}
 }
 
-// conclude stores the failure of a run that ended without an answer.
-func (r *run) conclude() {
+// storeFailure stores the failure of a run that ended without an answer.
+func (r *run) storeFailure() {
 	t := r.turn
 	if t.finished || errors.Is(context.Cause(r.ctx), errGone) {
 		return

@@ -181,7 +181,7 @@ func TestCancel(t *testing.T) {
 		for range 2 {
 			other.gives("POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
 		}
-		if _, err := n.beat(t.Context()); err != nil {
+		if _, err := n.renewLeases(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		<-over
@@ -198,28 +198,28 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestLost checks that an answer whose process has gone is marked as failed, by another node, when its
+// TestLostProcess checks that an answer whose process has gone is marked as failed, by another node, when its
 // lease is over and not before.
-func TestLost(t *testing.T) {
+func TestLostProcess(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
 		id, _ := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
 		n.becomes(id, statusInProgress)
-		if done, err := other.giveUp(t.Context()); err != nil || done != 0 {
+		if done, err := other.failLost(t.Context()); err != nil || done != 0 {
 			t.Errorf("%d given up, %v", done, err)
 		}
 		other.clock.Offset.Add(int64(leaseTime / 2))
 		n.clock.Offset.Add(int64(leaseTime / 2))
-		if done, err := n.beat(t.Context()); err != nil || done != 1 {
+		if done, err := n.renewLeases(t.Context()); err != nil || done != 1 {
 			t.Errorf("%d are worked on, %v", done, err)
 		}
 		other.clock.Offset.Add(int64(leaseTime - 5*time.Second))
-		if done, err := other.giveUp(t.Context()); err != nil || done != 0 {
+		if done, err := other.failLost(t.Context()); err != nil || done != 0 {
 			t.Errorf("%d given up though the node lives, %v", done, err)
 		}
 		other.clock.Offset.Add(int64(leaseTime)) // the node says nothing, as if it were killed
-		if done, err := other.giveUp(t.Context()); err != nil || done != 1 {
+		if done, err := other.failLost(t.Context()); err != nil || done != 1 {
 			t.Errorf("%d given up, %v", done, err)
 		}
 		other.gives("GET /responses/"+id, "", "error.code", `"server_error"`)
@@ -231,8 +231,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestFails checks the answers that do not come about, each with its reason.
-func TestFails(t *testing.T) {
+// TestFailures checks the answers that do not come about, each with its reason.
+func TestFailures(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
@@ -272,8 +272,8 @@ func TestFails(t *testing.T) {
 	})
 }
 
-// TestStopped checks that an answer is marked as failed when its process ends as it should.
-func TestStopped(t *testing.T) {
+// TestShutdown checks that an answer is marked as failed when its process ends as it should.
+func TestShutdown(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)

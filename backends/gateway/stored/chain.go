@@ -97,7 +97,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, &chainError{unfinished: tip.status}
 	case tip.depth != int64(len(found)):
 		return nil, &chainError{}
-	case size > 2*maxHistory: // the stored size includes more than the items
+	case size > 2*maxHistory: // the stored size includes more than items
 		return nil, tooLarge("the chain of "+id, maxHistory)
 	}
 	err = batches(ids, func(part []any, marks string) error {
@@ -111,7 +111,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, err
 	}
 	if len(links) != len(found) {
-		return nil, &chainError{} // some were deleted in the meantime
+		return nil, &chainError{} // responses were deleted meanwhile
 	}
 	for i := range links {
 		if err := s.unseal(ctx, &links[i]); err != nil {

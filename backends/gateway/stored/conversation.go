@@ -77,7 +77,7 @@ func (s *Service) createConversation(
 ) (*conversation, error) {
 	now := s.now()
 	v := &conversation{ID: wire.NewID("conv_"), Object: "conversation", CreatedAt: now.Unix(), Metadata: metadata}
-	if err := s.room(ctx, owner, sizeOf(items), o); err != nil {
+	if err := s.checkRoom(ctx, owner, sizeOf(items), o); err != nil {
 		return nil, err
 	}
 	sealed, err := s.seal(ctx, tableConversations, v.ID, metadata)

@@ -25,7 +25,7 @@ func itemRow(conversation, id string) string { return conversation + "/" + id }
 // sealItems encrypts items for a conversation. An item without an id gets a new one, as does an item whose id is not
 // valid in a row or is already used in the conversation.
 func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
-	taken, err := s.itemsThere(ctx, conversation, items)
+	taken, err := s.usedIDs(ctx, conversation, items)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (s *Service) sealItems(ctx context.Context, conversation string, items []js
 	return added, nil
 }
 
-// itemsThere returns the ids of items that a conversation already has.
-func (s *Service) itemsThere(
+// usedIDs returns the ids of items that a conversation already has.
+func (s *Service) usedIDs(
 	ctx context.Context, conversation string, items []json.RawMessage,
 ) (map[string]bool, error) {
 	used := make(map[string]bool, len(items))
@@ -106,7 +106,7 @@ func (s *Service) addItems(
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	if err := s.room(ctx, owner, sizeOf(items), o); err != nil {
+	if err := s.checkRoom(ctx, owner, sizeOf(items), o); err != nil {
 		return nil, err
 	}
 	added, err := s.sealItems(ctx, id, items)

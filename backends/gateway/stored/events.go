@@ -127,7 +127,7 @@ func (l *eventLog) written(p *pendingEvents) {
 	l.pending = append([]byte(nil), l.pending[len(p.text):]...)
 	l.first = p.last + 1
 	l.mu.Unlock()
-	l.tell()
+	l.notify()
 }
 
 // end removes the pending events after they were stored together with the answer.
@@ -135,11 +135,11 @@ func (l *eventLog) end() {
 	l.mu.Lock()
 	l.pending = nil
 	l.mu.Unlock()
-	l.tell()
+	l.notify()
 }
 
-// tell wakes all goroutines that wait on the channel returned by news.
-func (l *eventLog) tell() {
+// notify wakes all goroutines that wait on the channel returned by news.
+func (l *eventLog) notify() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(l.changed)

@@ -81,7 +81,7 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	w.WriteHeader(http.StatusOK)
 	for {
 		changed := s.changes(id)
-		done, err := f.look(ctx)
+		done, err := f.sendNew(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -127,8 +127,8 @@ type follower struct {
 // errLeft is returned when the client has gone.
 var errLeft = errors.New("the client has left")
 
-// look sends the new events, and reports whether the stream is complete.
-func (f *follower) look(ctx context.Context) (done bool, err error) {
+// sendNew sends the new events, and reports whether the stream is complete.
+func (f *follower) sendNew(ctx context.Context) (done bool, err error) {
 	var status string
 	// The status is read before the events, because the last event is stored together with the final status.
 	err = f.service.read(ctx, func(c store.Conn) error {
@@ -153,7 +153,7 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 	case f.last:
 		return true, nil
 	case final(status):
-		return true, f.conclude(ctx)
+		return true, f.sendFinal(ctx)
 	case time.Since(f.wrote) >= followAlive:
 		return false, f.write([]byte(": keep-alive\n\n"))
 	}
@@ -188,20 +188,20 @@ func (f *follower) send(ctx context.Context, b *eventBatch) error {
 			out = append(out, frame...)
 			f.after = number
 		}
-		f.last = f.last || ends(name)
+		f.last = f.last || isFinal(name)
 	}
 	f.after = max(f.after, b.last)
 	return f.write(out)
 }
 
-// conclude sends the final event of a response whose process did not store one, because the response was cancelled or
+// sendFinal sends the final event of a response whose process did not store one, because the response was cancelled or
 // the process was lost. If the final event was stored the client already has it, and conclude sends nothing.
-func (f *follower) conclude(ctx context.Context) error {
+func (f *follower) sendFinal(ctx context.Context) error {
 	r, err := f.service.find(ctx, f.owner, f.id)
 	if err != nil {
 		return err
 	}
-	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the final event was stored together with it
+	if gjson.GetBytes(r.document.Response, "status").Str == r.status { // the final event is stored, too
 		return nil
 	}
 	data := append([]byte(`{"type":"response.failed","sequence_number":`), strconv.FormatInt(f.after+1, 10)...)

@@ -45,11 +45,11 @@ func lifecycle(name string) bool {
 	case "response.created", "response.queued", "response.in_progress":
 		return true
 	}
-	return ends(name)
+	return isFinal(name)
 }
 
-// ends reports whether an event with this name is the final one.
-func ends(name string) bool {
+// isFinal reports whether an event with this name is the final one.
+func isFinal(name string) bool {
 	switch name {
 	case "response.completed", "response.incomplete", "response.failed":
 		return true

@@ -98,9 +98,9 @@ func placedID(item json.RawMessage, response string, index int) string {
 // newItemID returns a new id for an item.
 func newItemID(item json.RawMessage) string { return wire.NewID(prefixOf(item)) }
 
-// shown returns an item in the form of the API's lists: with an id and a type, with content as a list of parts, and
+// listForm returns an item in the form of the API's lists: with an id and a type, with content as a list of parts, and
 // without the state of reasoning unless state is true.
-func shown(item json.RawMessage, id string, state bool) json.RawMessage {
+func listForm(item json.RawMessage, id string, state bool) json.RawMessage {
 	v := gjson.ParseBytes(item)
 	kind := v.Get("type").Str
 	out := []byte(item)
@@ -154,7 +154,7 @@ type list struct {
 func newList(items []listed, more, state bool) *list {
 	l := &list{Object: "list", Data: make([]json.RawMessage, 0, len(items)), HasMore: more}
 	for i := range items {
-		l.Data = append(l.Data, shown(items[i].item, items[i].id, state))
+		l.Data = append(l.Data, listForm(items[i].item, items[i].id, state))
 	}
 	if n := len(items); n > 0 {
 		l.FirstID, l.LastID = &items[0].id, &items[n-1].id

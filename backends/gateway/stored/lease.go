@@ -39,8 +39,8 @@ func (r *run) begin() error {
 	return err
 }
 
-// beat renews the leases of this process, and stops runs whose responses were cancelled, deleted or given up.
-func (s *Service) beat(ctx context.Context) (done int, err error) {
+// renewLeases renews the leases of this process, and stops runs whose responses were cancelled, deleted or given up.
+func (s *Service) renewLeases(ctx context.Context) (done int, err error) {
 	s.mu.Lock()
 	ids := make([]string, 0, len(s.runs))
 	for id, r := range s.runs {
@@ -73,8 +73,8 @@ func (s *Service) beat(ctx context.Context) (done int, err error) {
 	return done, nil
 }
 
-// giveUp marks answers as failed whose leases have expired because their processes are gone.
-func (s *Service) giveUp(ctx context.Context) (done int, err error) {
+// failLost marks answers as failed whose leases have expired because their processes are gone.
+func (s *Service) failLost(ctx context.Context) (done int, err error) {
 	for {
 		var n int64
 		err := s.db.Write(ctx, func(c store.Conn) (err error) {

@@ -17,13 +17,13 @@ import (
 const (
 	sizeKept = time.Minute
 	fullKept = time.Second
-	maxSizes = 10_000 // owners whose size is remembered
+	maxSizes = 10_000 // number of cached sizes
 )
 
 // occupied is the cached total size of an owner's stored objects.
 type occupied struct {
 	bytes int64
-	read    time.Time // when it was added up
+	read  time.Time // when the size was read
 }
 
 // codeFull is the code of the error for an owner whose quota is used up.
@@ -40,8 +40,9 @@ func storageFull(owner string, o *Options) *apierror.Error {
 	return e
 }
 
-// room returns an error with status 400 if size more bytes would exceed an owner's quota, or an error of the database.
-func (s *Service) room(ctx context.Context, owner string, size int64, o *Options) error {
+// checkRoom returns an error with status 400 if size more bytes would exceed an owner's quota, or an error of the
+// database.
+func (s *Service) checkRoom(ctx context.Context, owner string, size int64, o *Options) error {
 	now := s.now()
 	s.mu.Lock()
 	known, ok := s.sizes[owner]
@@ -69,7 +70,7 @@ func (s *Service) room(ctx context.Context, owner string, size int64, o *Options
 	return nil
 }
 
-// took adds size bytes to the cached size of an owner's stored objects.
+// addSize adds size bytes to the cached size of an owner's stored objects.
 func (s *Service) addSize(owner string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +80,7 @@ func (s *Service) addSize(owner string, size int64) {
 	}
 }
 
-// freed discards the cached size of an owner's stored objects, since some were deleted.
+// forgetSize discards the cached size of an owner's stored objects, since some were deleted.
 func (s *Service) forgetSize(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,7 +111,7 @@ func (r *Recorder) frame(dst, frame []byte) []byte {
 	switch {
 	case !object.IsObject():
 		return append(dst, frame...)
-	case ends(name):
+	case isFinal(name):
 		return appendFrame(dst, name, replaceAt(data, object, t.settle([]byte(object.Raw), nil)))
 	}
 	return appendFrame(dst, name, replaceAt(data, object, t.members([]byte(object.Raw), t.stores)))
@@ -122,7 +122,7 @@ func (t *Turn) record(name string, data []byte) {
 	if t.finished {
 		return
 	}
-	if name == "error" { // the stream has failed; the final event will say so
+	if name == "error" { // the final event will report the failure
 		t.failure = failure("server_error", gjson.GetBytes(data, "message").Str)
 		return
 	}
@@ -133,7 +133,7 @@ func (t *Turn) record(name string, data []byte) {
 	switch {
 	case !object.IsObject():
 		t.log.add(name, data)
-	case ends(name):
+	case isFinal(name):
 		t.settle([]byte(object.Raw), &lastEvent{name: name, data: data, object: object})
 	default:
 		t.log.add(name, replaceAt(data, object, t.members([]byte(object.Raw), true)))

@@ -19,11 +19,11 @@ import (
 // request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
-	explicit                     bool // store is given, and not only the default
+	explicit                  bool // the request has the member store
 	previous, conversation    string
 	input                     []byte
-	members                   []jsontext.Item // of the body; those to remove are marked
-	names                     []string        // of the members
+	members                   []jsontext.Item // members of the body; those to remove are marked
+	names                     []string        // names of members
 }
 
 // read parses a request body. ok is false if the request does not concern this package. That includes malformed
@@ -58,7 +58,7 @@ func read(body []byte) (q *request, ok bool, err error) {
 	return q, q.store || q.previous != "" || q.conversation != "" || q.background, nil
 }
 
-// mine are the members that this package reads.
+// handled are the members that this package reads.
 var handled = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
 // member reads a member. A member of the wrong type stays in the body, where the reader of the format refuses it.
@@ -166,7 +166,7 @@ type Turn struct {
 	renews       bool // whether the chain's expiry must be extended
 	conversation string
 	input        []json.RawMessage
-	items         map[string]json.RawMessage
+	items        map[string]json.RawMessage
 	created      int64
 	log          *eventLog // only for a streamed answer in the background
 	failure      string    // the error of a failed response as JSON, or empty if it is not known
@@ -197,7 +197,7 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 		depth:        1,
 		conversation: q.conversation,
 		created:      s.now().Unix(),
-		items:         make(map[string]json.RawMessage),
+		items:        make(map[string]json.RawMessage),
 	}
 	var history []json.RawMessage
 	switch {
@@ -224,25 +224,25 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	case t.Background:
 		return nil, nil, tooLarge("input", o.Size)
 	default:
-		t.stores = false // the request is answered all the same, and the response says that it is not stored
+		t.stores = false // answer nevertheless; the response states that it is not stored
 	}
-	if err := t.room(ctx, q); err != nil {
+	if err := t.checkQuota(ctx, q); err != nil {
 		return nil, nil, err
 	}
 	return t, q.compose(body, history), nil
 }
 
-// room checks the owner's quota. Without room, a request that does not depend on storage is answered nevertheless, and
-// the response states that it is not stored.
-func (t *Turn) room(ctx context.Context, q *request) error {
+// checkQuota checks the owner's quota. Without room, a request that does not depend on storage is answered
+// nevertheless, and the response states that it is not stored.
+func (t *Turn) checkQuota(ctx context.Context, q *request) error {
 	if !t.stores {
 		return nil
 	}
-	err := t.service.room(ctx, t.owner, sizeOf(t.input), t.options)
+	err := t.service.checkRoom(ctx, t.owner, sizeOf(t.input), t.options)
 	refusal, _ := apierror.From(err)
 	switch {
 	case refusal == nil || refusal.Code != codeFull:
-		return nil // a database that cannot be asked now may be there when the answer is stored
+		return nil // the database may be reachable again when the answer is stored
 	case q.explicit || q.background || q.previous != "" || q.conversation != "":
 		return err
 	}

@@ -29,7 +29,7 @@ const (
 	statusFailed     = "failed"
 )
 
-// over reports whether a status is final.
+// final reports whether a status is final.
 func final(status string) bool { return status != statusQueued && status != statusInProgress }
 
 // response is a row of gateway_responses.

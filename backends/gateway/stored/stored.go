@@ -123,8 +123,8 @@ func (s *Service) Watch() {
 		}
 		s.end = jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
-				{Name: "responses_alive", Every: beatEvery, Run: s.beat},
-				{Name: "responses_lost", Every: lostEvery, Run: s.giveUp},
+				{Name: "responses_alive", Every: beatEvery, Run: s.renewLeases},
+				{Name: "responses_lost", Every: lostEvery, Run: s.failLost},
 			},
 			Observe: s.observe, Logger: func() *zap.Logger { return s.logger },
 		}).Start()

@@ -300,8 +300,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestUntouched checks that a request that stores nothing is not changed and asks no database.
-func TestUntouched(t *testing.T) {
+// TestUnrelatedRequestIsUnchanged checks that a request that stores nothing is not changed and asks no database.
+func TestUnrelatedRequestIsUnchanged(t *testing.T) {
 	t.Parallel()
 	s := new(Service) // anything that it did would end the test
 	for _, body := range []string{
@@ -392,8 +392,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestUnreadable checks that a text that does not open is an error, and no answer without it.
-func TestUnreadable(t *testing.T) {
+// TestUnreadableText checks that a text that does not open is an error, and no answer without it.
+func TestUnreadableText(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)

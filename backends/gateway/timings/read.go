@@ -75,7 +75,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 	return lines, err
 }
 
-// same reports whether two lines have the same slot and subject.
+// sameSubject reports whether two lines have the same slot and subject.
 func (l *Line) sameSubject(o *Line) bool {
 	return l.Slot.Equal(o.Slot) && l.TeamID == o.TeamID && l.Provider == o.Provider && l.Model == o.Model
 }

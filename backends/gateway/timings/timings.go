@@ -36,8 +36,8 @@ const (
 
 // table describes the counts of one kind by one unit of time, and how long these are kept.
 type table struct {
-	kind Kind
-	unit time.Duration
+	kind    Kind
+	unit    time.Duration
 	keepFor time.Duration
 }
 
@@ -86,7 +86,7 @@ func (k *key) compare(o *key) int {
 
 // Batch sums samples for one transaction. The zero value is ready to use. A Batch must not be used concurrently.
 type Batch struct {
-	counts map[key]int64 // by the smallest unit of each kind
+	counts map[key]int64 // in slots of the smallest unit of each kind
 }
 
 // Add counts a sample.

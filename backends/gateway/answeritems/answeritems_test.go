@@ -1,4 +1,4 @@
-package keychain
+package answeritems
 
 import (
 	"fmt"
@@ -6,27 +6,59 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema/schematest"
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
+	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// items starts an Items over a node, and closes it with the test.
-func (n *node) items(t *testing.T) *Items {
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// node is a store with its clock, on a database that other nodes may share.
+type node struct {
+	*Store
+	clock *schematest.Clock
+}
+
+// startNode starts a store on a database, and closes it with the test.
+func startNode(t *testing.T, place schematest.Place) *node {
 	t.Helper()
-	i := NewItems(n.Service, n.logger)
+	db := place.Open(t)
+	testenv.Open(t, db)
+	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := new(schematest.Clock)
+	s := New(db, ring, zap.NewNop(), clock.Now)
 	t.Cleanup(func() {
-		if err := i.Close(t.Context()); err != nil && t.Context().Err() == nil {
+		if err := s.Close(t.Context()); err != nil && t.Context().Err() == nil {
 			t.Error(err)
 		}
 	})
-	return i
+	return &node{s, clock}
+}
+
+// count returns the number of rows in the database.
+func (n *node) count(t *testing.T) (count int) {
+	t.Helper()
+	err := n.db.Read(t.Context(), func(c store.Conn) error {
+		return c.Row("SELECT count(*) FROM gateway_answer_items").Scan(&count)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
 }
 
 // finds checks what is found of some ids: the texts, in the order of the ids.
-func (i *Items) finds(t *testing.T, owner, ids, want string) {
+func (s *Store) finds(t *testing.T, owner, ids, want string) {
 	t.Helper()
 	list := strings.Fields(ids)
-	found, err := i.Find(t.Context(), owner, list)
+	found, err := s.Find(t.Context(), owner, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,22 +74,21 @@ func (i *Items) finds(t *testing.T, owner, ids, want string) {
 }
 
 // settle waits until all items are in the database.
-func (i *Items) settle(t *testing.T) {
+func (s *Store) settle(t *testing.T) {
 	t.Helper()
 	schematest.Eventually(t, "the items are written", func() bool {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		return len(i.order) == 0
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.order) == 0
 	})
 }
 
-// TestItems checks that what one node keeps is found by its owner there at once, and on
+// TestFind checks that what one node keeps is found by its owner there at once, and on
 // every node soon, and that it is sealed, stays with its owner, and ends.
-func TestItems(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
-		n, other := p.start(t), p.start(t)
-		here, there := n.items(t), other.items(t)
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		here, other := startNode(t, p), startNode(t, p)
 		here.Keep("gk_1", Item{"msg_1", `{"text":"one"}`}, time.Hour)
 		here.Keep("gk_1", Item{"fc_2", `{"text":"two"}`}, time.Hour)
 		here.Keep("gk_2", Item{"msg_1", `{"text":"of another"}`}, time.Hour)
@@ -65,9 +96,9 @@ func TestItems(t *testing.T) {
 		here.Keep("gk_1", Item{"off", "{}"}, 0)
 		here.Keep("", Item{"nobody's", "{}"}, time.Hour)
 		here.Keep("gk_1", Item{"", "{}"}, time.Hour)
-		here.Keep("gk_1", Item{strings.Repeat("x", maxItemID+1), "{}"}, time.Hour)
+		here.Keep("gk_1", Item{strings.Repeat("x", maxID+1), "{}"}, time.Hour)
 		here.Keep("gk_1", Item{"large", strings.Repeat("x", maxItem+1)}, time.Hour)
-		for _, items := range []*Items{here, there} { // the other one waits for the first to write
+		for _, items := range []*node{here, other} { // the other one waits for the first to write
 			items.finds(t, "gk_1", "fc_2 msg_1", `{"text":"two"} {"text":"one"}`)
 			items.finds(t, "gk_2", "msg_1", `{"text":"of another"}`)
 		}
@@ -75,7 +106,7 @@ func TestItems(t *testing.T) {
 		here.finds(t, "gk_1", "msg_1 fc_2 none off large", `{"text":"one"} {"text":"two"}`)
 		here.finds(t, "gk_3", "msg_1 \x00 \xff", "")
 		here.finds(t, "", "nobody's msg_1", "")
-		err := n.db.Read(t.Context(), func(c store.Conn) error {
+		err := here.db.Read(t.Context(), func(c store.Conn) error {
 			var sealed string
 			err := c.Row(`SELECT sealed FROM gateway_answer_items WHERE id = 'gk_1/msg_1'`).Scan(&sealed)
 			if strings.Contains(sealed, "one") || sealed == "" {
@@ -86,36 +117,41 @@ func TestItems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows := n.countItems(t); rows != 4 {
+		if rows := here.count(t); rows != 4 {
 			t.Errorf("%d rows", rows)
 		}
-		n.clock.Offset.Add(int64(10 * time.Minute))
+		here.clock.Offset.Add(int64(10 * time.Minute))
 		here.finds(t, "gk_1", "short msg_1", `{"text":"one"}`)
-		statement, args := ExpiredItems(n.now(), 100)
-		n.sql(t, statement, args...)
-		if rows := n.countItems(t); rows != 3 {
+		statement, args := Expired(here.now(), 100)
+		err = here.db.Write(t.Context(), func(c store.Conn) error {
+			_, err := c.Exec(statement, args...)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := here.count(t); rows != 3 {
 			t.Errorf("%d rows are left", rows)
 		}
-		if (*Items)(nil).Keep("gk_1", Item{"x", "{}"}, time.Hour); t.Failed() {
+		if (*Store)(nil).Keep("gk_1", Item{"x", "{}"}, time.Hour); t.Failed() {
 			return
 		}
-		(*Items)(nil).finds(t, "gk_1", "x", "")
+		(*Store)(nil).finds(t, "gk_1", "x", "")
 	})
 }
 
-// TestItemsAreBounded checks that of an owner the newest items stay, within the bounds.
-func TestItemsAreBounded(t *testing.T) {
+// TestBounds checks that of an owner the newest items stay, within the bounds.
+func TestBounds(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
-		n := p.start(t)
-		items := n.items(t)
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
+		items := startNode(t, p)
 		large := strings.Repeat("x", maxItem)
 		items.Keep("gk_2", Item{"other", "{}"}, time.Hour)
 		for i := range maxOwnerBytes/maxItem + 3 {
 			items.Keep("gk_1", Item{fmt.Sprint("large", i), large}, time.Hour)
 		}
 		items.settle(t)
-		if rows := n.countItems(t); rows != maxOwnerBytes/maxItem+1 {
+		if rows := items.count(t); rows != maxOwnerBytes/maxItem+1 {
 			t.Errorf("%d rows of large items", rows)
 		}
 		items.finds(t, "gk_1", "large0 large2", "")
@@ -124,7 +160,7 @@ func TestItemsAreBounded(t *testing.T) {
 			items.Keep("gk_1", Item{fmt.Sprint("small", i), "{}"}, 2*time.Hour)
 		}
 		items.settle(t)
-		if rows := n.countItems(t); rows > maxOwnerItems+1 {
+		if rows := items.count(t); rows > maxOwnerItems+1 {
 			t.Errorf("%d rows of small items", rows)
 		}
 		items.finds(t, "gk_1", fmt.Sprint("small0 small", maxOwnerItems+9), "{}")
