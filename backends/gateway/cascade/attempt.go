@@ -79,7 +79,7 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 
 // limits are the time limits of one attempt.
 type limits struct {
-	connect time.Duration // to get a connection; 0 if it has no bound of its own
+	connect time.Duration // for connecting; 0 means no separate limit
 	// wait limits the time to the first content of a stream, or to the end of an answer that is not streamed. late is
 	// the error with which a slower attempt is cancelled.
 	wait time.Duration
@@ -96,7 +96,7 @@ func (r *run) limits(c *keychain.Candidate) limits {
 		if d := limit.For(c.Tier); d != 0 {
 			return d
 		}
-		return limit.High // an entry of no tier
+		return limit.High // an entry outside the tiers
 	}
 	l := limits{connect: t.Connect, wait: perTier(t.FirstContent), late: errFirstContent, idle: t.Idle}
 	if answer := perTier(t.Answer); r.stream {

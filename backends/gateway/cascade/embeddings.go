@@ -40,7 +40,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	switch {
 	case asked == nil:
 		return nil, r.noVectors(routing, names)
-	case !asked.Model.Embeddings && !asked.Custom: // what a user's own server can do is not known
+	case !asked.Model.Embeddings && !asked.Custom: // the abilities of a user's own server are unknown
 		return nil, &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model",
 			NoRetry: true,

@@ -29,7 +29,7 @@ type exchange struct {
 	header  map[string]string
 	dropped []string
 	pass    hub.Pass
-	vectors *embeddings.Pass // in place of pass, where vectors were asked for
+	vectors *embeddings.Pass // used instead of pass for a request for vectors
 
 	// The body is either the client's own with changes (ask, shape and shaped), or a newly written one (written).
 	ask     *native.Request
@@ -177,7 +177,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 			x.header = r.req.Header
 		}
 		x.pass = own.NewPass(h, reply)
-		x.written, x.dropped = written.Body, written.Dropped // what the reader left out is still in the client's own bytes
+		x.written, x.dropped = written.Body, written.Dropped // the client's bytes still have the reader's dropped fields
 		return x, nil
 	}
 	if h.OwnFormatError != nil {
@@ -210,7 +210,7 @@ func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	}
 	reply := r.reply(c)
 	check := reply
-	check.KeepItem = nil // its ids are not those that the client gets
+	check.KeepItem = nil // the check makes other ids than the client's
 	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, check)), nil
 }
 
@@ -335,7 +335,7 @@ func (r *run) hub() (*hub.Request, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 		r.req.Hub = h
-		r.held = r.req.Chat.Lease // for the copy of the text that remains after the commit point
+		r.held = r.req.Chat.Lease // for the text that the request still needs after the commit point
 		r.held.Take()
 	}
 	return r.req.Hub, nil

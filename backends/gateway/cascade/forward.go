@@ -164,7 +164,7 @@ func (r *run) forward(
 	resp, err := r.transport(c, fresh).RoundTrip(request)
 	if refusal := f.refused(); refusal != nil {
 		if err == nil {
-			_ = resp.Body.Close() // its answer is to half a body
+			_ = resp.Body.Close() // the answer is to an incomplete body
 		}
 		return unfit(refusal)
 	}
@@ -242,7 +242,7 @@ func (r *run) passOn(
 	if kind := strings.ToLower(media); strings.HasPrefix(kind, "text/html") ||
 		strings.HasPrefix(kind, "application/xhtml") {
 		if !f.Held && f.Method == http.MethodGet {
-			media = "application/octet-stream" // somebody's file
+			media = "application/octet-stream" // a user's file, which a browser must not render
 		} else {
 			return &failure{
 				class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",

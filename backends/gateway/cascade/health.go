@@ -48,10 +48,10 @@ type State struct {
 	Until                             time.Time
 	LastSuccess, LastFailure, Last429 time.Time
 
-	failures    int           // of a provider, inside the window
-	firstOfMany time.Time     // when the window began
-	backoff     time.Duration // the last cooldown of a provider
-	witnesses   *witnesses    // of a provider for everyone; nil if there are none
+	failures    int           // failures of a provider within the window
+	firstOfMany time.Time     // start of the window
+	backoff     time.Duration // length of a provider's last cooldown
+	witnesses   *witnesses    // for a provider's state for everyone; nil if no user saw a failure
 }
 
 // troubled reports whether a success would change a provider's state. A nil state is not troubled.
@@ -75,7 +75,7 @@ func (w *witnesses) enough(user string, now time.Time) bool {
 			break
 		}
 		if w[i].failed.Before(w[slot].failed) {
-			slot = i // the oldest gives way
+			slot = i // the oldest entry is replaced
 		}
 	}
 	w[slot].user, w[slot].failed = user, now
@@ -260,7 +260,7 @@ type incident struct {
 	// unreachable is set if there was no connection, which no request can cause.
 	unreachable bool
 	reason      string
-	wait        time.Duration // the time that the provider asked for; 0 if it asked for none
+	wait        time.Duration // wait requested by the provider, or 0
 }
 
 // failed records an incident. The second incident within a minute starts the provider's back-off for the user. The

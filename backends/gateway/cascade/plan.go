@@ -249,8 +249,8 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 type filter struct {
 	run     *run
 	list    []*keychain.Candidate
-	seen    int // candidates looked at
-	small   int // of these, those left out for their context window
+	seen    int // number of candidates added or left out
+	small   int // candidates left out for their context window
 	missing string
 	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
 	// is empty if no candidate was left out for this reason.
@@ -319,7 +319,7 @@ const (
 	lackFiles   = "file input"
 	lackPrefill = "continuing an assistant message (assistant prefill)"
 	lackOwn     = "the client's own format"
-	lackAllowed = "a place among " // and the name of a list
+	lackAllowed = "a place among " // followed by the name of a list
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 

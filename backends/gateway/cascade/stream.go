@@ -124,13 +124,13 @@ type relay struct {
 	rc        *http.ResponseController
 	committed bool
 	thinks    bool         // the model has begun to think before the commit point
-	sign      []byte       // the keep-alive to send after the commit point
+	sign      []byte       // the keep-alive message for the time after the commit point
 	pending   []byte       // events for the client
-	share     memory.Share // memory for events of unusual size
+	share     memory.Share // memory for unusually large events
 	unheard   int          // bytes read since the last event for the client
 
-	mu          sync.Mutex // guards the writer and the fields below, since the watch writes too
-	begun       bool       // the client has the head of the answer
+	mu          sync.Mutex // guards w and the fields below, since the timer's function writes too
+	begun       bool       // the header was sent to the client
 	dirty       bool
 	ended       bool
 	lastByte    time.Time // when the last byte came from the upstream
@@ -262,7 +262,7 @@ func (s *relay) unsent() bool {
 func (s *relay) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended { // a late flush by drain: the writer is no longer ours
+	if s.ended { // drain's timer fired late: the response may have ended
 		return nil
 	}
 	err := s.writeLocked()
@@ -354,7 +354,7 @@ func (s *relay) drain() {
 	defer late.Stop()
 	timer := time.AfterFunc(drainTime, func() { s.cancel(context.Canceled) })
 	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends no longer matters
+	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // an error at the end of the body does not matter any more
 }
 
 // left ends an incomplete stream after the client has left: it stores the usage and calls leave. It returns nil.

@@ -25,7 +25,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		if streamed, err := r.streamed(c, x); err == nil {
 			pass = streamed
 		} else {
-			unstreamed = err // pass stays as it is, to learn the usage
+			unstreamed = err // the answer is refused below; pass still reads its usage
 		}
 	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)

@@ -28,10 +28,10 @@ const (
 type EventStream struct {
 	body    io.ReadCloser
 	room    func(size int) error // nil if memory is not accounted for
-	large   bool                 // room was asked
+	large   bool                 // room was called for a large frame
 	decoder *eventstream.Decoder
-	in      []byte // what was read but is not a complete frame yet
-	out     []byte // what was decoded but not returned yet
+	in      []byte // bytes of incomplete frames
+	out     []byte // decoded events that were not returned yet
 	err     error
 }
 

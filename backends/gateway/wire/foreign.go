@@ -68,9 +68,9 @@ var guarded = func() map[string]guardedMember {
 		"model": anyAPI, "stream": anyAPI, "tools": anyAPI, "tool_choice": anyAPI, "service_tier": anyAPI,
 		"messages": APIChat | APIMessages, "max_tokens": APIChat | APIMessages, "thinking": APIChat | APIMessages,
 		"stream_options": APIChat | APIResponses, "store": APIChat | APIResponses,
-		"reasoning": APIChat | APIResponses, // some providers have it in chat
+		"reasoning": APIChat | APIResponses, // some providers accept it in chat
 		"input":     APIResponses | APIEmbeddings,
-		"prompt":    APIResponses, // the gateway refuses it there
+		"prompt":    APIResponses, // the Responses reader rejects it
 		"n":         APIChat, "max_completion_tokens": APIChat, "functions": APIChat, "function_call": APIChat,
 		"response_format": APIChat, "reasoning_effort": APIChat, "web_search_options": APIChat,
 		"extra_body":   APIChat, // see ForeignExtra

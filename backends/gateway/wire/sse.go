@@ -97,7 +97,7 @@ func (e *EventReader) Next() (Event, error) {
 	}
 	e.joined = e.joined[:0]
 	began := e.began
-	keep := e.start // everything from here on belongs to the event being read
+	keep := e.start // the current event's bytes begin here
 	for {
 		line, err := e.line(&keep, &name, &data)
 		if err != nil {
@@ -122,7 +122,7 @@ func (e *EventReader) Next() (Event, error) {
 		}
 		text := e.buf[line.from:line.to]
 		if text[0] == ':' {
-			if !have && name.empty() { // inside an event it would split the event
+			if !have && name.empty() { // inside an event a comment would split the event
 				return Event{Comment: true}, nil
 			}
 			continue
@@ -237,7 +237,7 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 		}
 		e.scan = e.end
 		if e.err != nil {
-			if e.start < e.end && !errors.Is(e.err, ErrWait) { // a last line without an end
+			if e.start < e.end && !errors.Is(e.err, ErrWait) { // the last line has no line end
 				line := e.first(span{e.start, e.end})
 				e.start = e.end
 				return line, nil

@@ -12,22 +12,22 @@ import (
 // calls holds the tool calls of one answer.
 type calls struct {
 	list     []*call
-	begun    int  // number of calls that were passed on
-	held     int  // bytes of arguments that wait for a name
+	begun    int  // number of calls already emitted
+	held     int  // bytes of arguments in calls without a name
 	chunk    int  // number of the current chunk with calls
-	separate bool // each entry is a call of its own
+	separate bool // each entry is a separate call
 }
 
 // call is one tool call.
 type call struct {
-	index     int    // the upstream's; unindexed if it gave none
-	id        string // the upstream's, cut at maxID; empty until it is known
-	out       string // the id that is passed on
+	index     int    // the upstream's index; unindexed if it sent none
+	id        string // the upstream's id, cut at maxID; empty until it is known
+	out       string // the id that is emitted
 	name      string
-	number    int // hub.Delta.Call; notBegun before it was passed on
-	chunk     int // the last chunk that had its name
+	number    int // hub.Delta.Call; notBegun before the call was emitted
+	chunk     int // the last chunk in which the call's name occurred
 	signature []byte
-	held      []byte // arguments before the name is known
+	held      []byte // arguments that arrived before the name
 	arguments wire.Repeats
 }
 
@@ -145,7 +145,7 @@ func (c *calls) find(p *callPiece) *call {
 		if known := c.last(func(k *call) bool { return k.is(p.id) }); known != nil {
 			return known
 		}
-		if last.id == "" && len(p.name) == 0 { // the id of the last call comes late
+		if last.id == "" && len(p.name) == 0 { // some upstreams send the id after the beginning of the call
 			return last
 		}
 		return nil

@@ -17,7 +17,7 @@ type thinkTags struct {
 type thinkPhase uint8
 
 const (
-	noTags thinkPhase = iota // not searched for, or no longer
+	noTags thinkPhase = iota // tags are not searched for, or no longer
 	beforeThinking
 	thinking
 )

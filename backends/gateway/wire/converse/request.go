@@ -64,10 +64,10 @@ type writer struct {
 	dropped []string
 
 	maxTokens int64  // 0 leaves the limit to the model
-	grammar   string // the schema that the answer must conform to; empty if there is none
+	grammar   string // schema that the upstream enforces; empty if it cannot
 
-	documents int  // number of documents in the request, whose names must differ
-	bare      bool // the message being written has a document and no text
+	documents int  // number of documents so far, to make their names unique
+	bare      bool // the current turn has a document but no text
 }
 
 // maker is the vendor of a model. Each vendor has its own parameters for features that Converse does not define.

@@ -39,8 +39,8 @@ type Request struct {
 	Base64 bool
 
 	items   []jsontext.Item
-	names   []string // of the items
-	foreign []string // names of the items that no upstream gets, see wire.Foreign
+	names   []string // names of the items
+	foreign []string // names of foreign members, see wire.Foreign
 	model   int      // index of the model's item
 	value   int      // offset of the model's value
 }

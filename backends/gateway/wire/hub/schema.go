@@ -31,7 +31,7 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 		switch d := &deltas[i]; d.Kind {
 		case DeltaText:
 			text = append(text, d.Text...)
-		case DeltaCall, DeltaRefusal: // the model gave something else than the output
+		case DeltaCall, DeltaRefusal: // the model did something other than writing the output
 			return c.Writer.Whole(deltas)
 		case DeltaEnd:
 			if d.End.Finish != FinishStop {

@@ -63,9 +63,9 @@ type upstreamWriter struct {
 
 	maxTokens int64
 	thinking  upstreamThinking
-	effort    string // of output_config; empty if there is none
-	budget    int64  // for thinking that is turned on with a budget
-	grammar   string // the schema that the answer is held to; empty if there is none
+	effort    string // effort in output_config, or empty
+	budget    int64  // thinking budget in tokens, with upstreamBudget
+	grammar   string // schema that the upstream enforces, or empty
 
 	marks upstreamMarks
 }
@@ -112,7 +112,7 @@ func (w *upstreamWriter) decideOutput() {
 func (w *upstreamWriter) tools() {
 	parallel := w.Request.Param("parallel_tool_calls") != "false"
 	if len(w.Request.Tools) == 0 {
-		return // tool_choice without tools is an error there
+		return // the format refuses tool_choice without tools
 	}
 	w.Dst = append(w.Dst, `,"tools":[`...)
 	for i := range w.Request.Tools {

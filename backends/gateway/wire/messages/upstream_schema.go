@@ -102,7 +102,7 @@ func (g *grammar) node(n *grammarNode) {
 		g.refs++
 		g.fits = g.fits && strings.HasPrefix(ref.Str, "#/") && g.refs <= maxRefs
 		g.raw(n, "$ref", ref)
-		g.changed = g.changed || len(n.names) > 0 // a reference has no other members beside it
+		g.changed = g.changed || len(n.names) > 0 // members beside a reference do not count
 		return
 	}
 	kind := n.members["type"]

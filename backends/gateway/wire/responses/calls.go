@@ -12,12 +12,12 @@ import (
 type call struct {
 	id    string // id of the call, not of the item
 	tool  hub.Tool
-	index int // of the item; none while there is no item
+	index int // index of the item; noItem before it was written
 	// text is the arguments, or the input of a custom tool, as the inside of a JSON string.
 	text  []byte
-	input *inputDecoder // of a custom tool
+	input *inputDecoder // decoder for a custom tool; nil for other tools
 	body  []byte        // JSON object, for the kinds that have one
-	done  bool          // its item is complete
+	done  bool          // the item is complete
 	// arguments finds the end of the arguments.
 	arguments hub.Arguments
 }
@@ -25,7 +25,7 @@ type call struct {
 // callKind describes the output item for calls of one kind of tool.
 type callKind struct {
 	item   string // type of the item
-	prefix string // prefix of its id
+	prefix string // prefix of the item's id
 	// member is the name of the item's member with the call's arguments. If object is set the member is an object,
 	// which gets the defaults that it lacks, since clients rely on them.
 	member   string
@@ -164,7 +164,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	}
 	if c.input != nil {
 		if r.status == "completed" && !c.complete() {
-			c.repair() // applies to what the client has not got yet; input that cannot be mended stays as it is
+			c.repair() // arguments that cannot be repaired stay unchanged
 		}
 		from := len(c.text)
 		c.text = c.input.finish(c.text)

@@ -51,7 +51,7 @@ func (in *reader) outputParts(v fields.Value) (text string, attached []hub.Part,
 			texts = append(texts, "[image attached below]")
 		case hub.PartFile:
 			texts = append(texts, "[file attached below]")
-		case hub.PartOther: // no candidate that needs the note gets it
+		case hub.PartOther: // only candidates of this format get it, and they need no note
 		default:
 			texts = append(texts, "[audio attached below]")
 		}

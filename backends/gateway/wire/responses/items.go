@@ -229,7 +229,7 @@ func (in *reader) thought() error {
 	if state, isToken := in.options.Token(token); isToken {
 		reasoning.State = &state
 	} else if strings.HasPrefix(token, hub.TokenPrefix) {
-		return nil // changed, or another user's; no vendor knows it either
+		return nil // changed, or another user's: no vendor knows it
 	} else {
 		reasoning.Foreign = token
 	}

@@ -23,7 +23,7 @@ type pass struct {
 	answer upstreamAnswer
 	bytes  int64
 	edits  jsontext.Edits
-	id     string // of the response, as the inside of a JSON string
+	id     string // the response's id, as the inside of a JSON string
 	next   int64  // sequence_number of the next event
 	output []byte // the complete items, as elements of a JSON array
 }
@@ -51,7 +51,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		name = e.kind
 	}
 	if len(name) == 0 {
-		return dst, wire.Progress{}, nil // clients could not tell what kind of event it is
+		return dst, wire.Progress{}, nil // without a type clients could not handle the event
 	}
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
 	from := len(dst)

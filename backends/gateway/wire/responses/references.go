@@ -19,8 +19,8 @@ const (
 // reference is an input item that refers to an item of an earlier answer.
 type reference struct {
 	id       string
-	index    int // in the input
-	from, to int // its place in the body
+	index    int // index in the input
+	from, to int // position in the body
 }
 
 // Expand returns a client's request in which items replace the references to them (specification 7.2). If there are

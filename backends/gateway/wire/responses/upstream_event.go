@@ -22,7 +22,7 @@ type upstreamAnswer struct {
 // upstreamEvent is the content of one event, or of a whole response. Texts are the insides of JSON strings, still
 // escaped.
 type upstreamEvent struct {
-	kind       []byte // type, or the name given to the event by finish
+	kind       []byte // type, or the name set by finish
 	kindAt     upstreamSpan
 	renamed    bool   // kind differs from the type in the event
 	sequence   int64  // sequence_number
@@ -57,7 +57,7 @@ type upstreamItem struct {
 	callID, name     []byte
 	arguments, input []byte
 	encrypted        []byte
-	action           []byte // its type
+	action           []byte // type of the action
 	content, summary []byte // JSON arrays
 }
 
@@ -65,7 +65,7 @@ type upstreamItem struct {
 type upstreamResponse struct {
 	raw    []byte // JSON text
 	id     []byte
-	model  upstreamSpan // the place of the value
+	model  upstreamSpan // position of the value
 	output []byte       // JSON array
 	failed bool         // its error is not null
 }

@@ -168,13 +168,13 @@ func (w *upstreamWriter) assistant(i int) error {
 		switch p := &m.Parts[j]; p.Kind {
 		case hub.PartText, hub.PartRefusal:
 			text = text || p.Text != ""
-		case hub.PartOther: // it belongs to another format, and is history
+		case hub.PartOther: // history in another format
 		default:
 			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the responses format does not carry", i)
 		}
 	}
 	if !text && len(m.Calls) == 0 {
-		return nil // reasoning alone is an error there
+		return nil // the format refuses reasoning without text or calls
 	}
 	for j := range m.Reasoning {
 		if s := m.Reasoning[j].State; s.Fits(w.t) && s.Form == hub.FormItem {

@@ -20,7 +20,7 @@ const maxUpstreamCalls = 1024
 type upstreamReader struct {
 	answer   upstreamAnswer
 	deltas   []hub.Delta
-	buf      []byte // texts of deltas that were composed here
+	buf      []byte // buffer for composed texts of deltas
 	ids      []string
 	calls    []upstreamCall
 	lastText int64 // output_index of the last text, or -1
@@ -32,7 +32,7 @@ type upstreamReader struct {
 // upstreamCall is a call item. Its index in calls is its hub.Delta.Call.
 type upstreamCall struct {
 	output       int64 // output_index
-	custom       bool  // its text is free, as in {"input": text}
+	custom       bool  // a custom tool's call, with the arguments {"input": text}
 	hasArguments bool  // some of its text was passed on
 	closed       bool
 }

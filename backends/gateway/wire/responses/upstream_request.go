@@ -54,7 +54,7 @@ type upstreamWriter struct {
 	dst     []byte
 	dropped []string
 	items   int                 // input items written
-	custom  map[string]struct{} // names of the tools that are sent as custom ones
+	custom  map[string]struct{} // names of tools that are sent as custom tools
 	called  map[string]struct{} // ids of calls of these tools
 }
 
@@ -83,7 +83,7 @@ func (w *upstreamWriter) isCustom(name string) bool {
 
 func (w *upstreamWriter) tools() {
 	if len(w.r.Tools) == 0 {
-		return // tool_choice without tools is an error there
+		return // the format refuses tool_choice without tools
 	}
 	w.dst = append(w.dst, `,"tools":[`...)
 	for i := range w.r.Tools {
@@ -241,7 +241,7 @@ func (w *upstreamWriter) params() {
 }
 
 func (w *upstreamWriter) include() {
-	state := w.t.Model.Reasoning // other models refuse to be asked for it
+	state := w.t.Model.Reasoning // other models refuse the include value for state
 	logprobs := (w.r.Answer.Logprobs || w.r.Param("logprobs") == "true") && !w.drops("logprobs")
 	if !state && !logprobs {
 		return

@@ -46,7 +46,7 @@ const noItem = -1
 
 // result is the outcome of an answer, for the response object.
 type result struct {
-	status, reason string // reason of incomplete_details; empty means null
+	status, reason string // reason is that in incomplete_details; empty means null
 	failure        *hub.Failure
 	usage          *wire.Usage // nil means null
 }

@@ -77,7 +77,7 @@ type Request struct {
 	developers []span   // role values that are "developer", including the quotes
 	usage      span     // the value of stream_options.include_usage; empty if not given
 	options    bool     // stream_options has members
-	limit      int      // index of the field that MaxTokens comes from, if that is not 0
+	limit      int      // index of the field whose value is MaxTokens, if that is not 0
 	calls      callTurn // used while the messages are read
 	pictures   int      // number of images that were inspected
 }

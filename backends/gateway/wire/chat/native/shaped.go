@@ -14,9 +14,9 @@ import (
 type Shaped struct {
 	body     []byte
 	lease    *wire.Lease
-	from, to int      // body[from:to] is the piece being kept
-	small    []byte   // the whole of a small body
-	pieces   [][]byte // of a large body
+	from, to int      // body[from:to] is the piece not yet flushed
+	small    []byte   // a small body
+	pieces   [][]byte // the pieces of a large body
 	size     int64
 	// Dropped names the client's fields that were left out.
 	Dropped []string
