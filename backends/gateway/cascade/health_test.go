@@ -67,7 +67,7 @@ func TestHealthBurstIsOneOutage(t *testing.T) {
 	}
 }
 
-func TestHealthFailuresApart(t *testing.T) {
+func TestHealthFailuresFarApart(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
@@ -232,7 +232,7 @@ func TestHealthIsBounded(t *testing.T) {
 }
 
 // What one user meets counts for that user, however often.
-func TestHealthIsTheUsersOwn(t *testing.T) {
+func TestHealthOfOneUser(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
