@@ -8,8 +8,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/claudeschema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -112,7 +112,7 @@ func limit(r *hub.Request, t *hub.Target) int64 {
 // one.
 func grammar(r *hub.Request, t *hub.Target) string {
 	if o := r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && t.Model.JSONSchema {
-		schema, _ := messages.Grammar(o.Schema)
+		schema, _ := claudeschema.Grammar(o.Schema)
 		return schema
 	}
 	return ""
@@ -180,9 +180,9 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	if !blocks.Blank(t.Description) {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
-	schema, strict := messages.ToolSchema(t.Parameters), false
+	schema, strict := claudeschema.Tool(t.Parameters), false
 	if t.Strict == "true" && !w.drops("strict") && w.Target.Model.JSONSchema {
-		if grammar, ok := messages.Grammar(schema); ok {
+		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/claudeschema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -105,7 +106,7 @@ func (w *upstreamWriter) outputRule() string {
 // decideOutput sets w.grammar if the upstream can enforce the schema of the answer.
 func (w *upstreamWriter) decideOutput() {
 	if o := w.Request.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.Target.Model.JSONSchema {
-		w.grammar, _ = Grammar(o.Schema)
+		w.grammar, _ = claudeschema.Grammar(o.Schema)
 	}
 }
 
@@ -152,9 +153,9 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	if t.Description != "" {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
-	schema, strict := ToolSchema(t.Parameters), false
+	schema, strict := claudeschema.Tool(t.Parameters), false
 	if t.Strict == "true" && !upstreamDrops(w.Target, "strict") {
-		if grammar, ok := Grammar(schema); ok {
+		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}
 	}
