@@ -163,23 +163,23 @@ type run struct {
 	start  time.Time
 	result Result
 
-	refusals  []*failure // failures of class client, in order
-	lastClass class
-	lastCause error
-	classes   uint32 // bit set of all classes that occurred
-	earliest  time.Time
-	waits     bool          // a candidate was passed over that will be usable later
-	spent     bool          // a key was passed over because its budget is spent
-	turn      uint32        // number that chooses the account's first key; 0 until it is drawn
-	talked    *conversation // nil before the first call of conversation
-	stay      stay          // entry and key with which the conversation stays
-	moved     bool          // the candidate or key whose turn it was has been passed over
-	dropped   []string      // fields left out of the last body sent
-	key       *keychain.Key // the key of the current attempt
-	link      link          // the connection of the current attempt
-	held      *wire.Lease   // memory of a chat request that was converted to the common form
-	aliased   bool          // model is the target of an alias
-	late      class         // failure after the commit point; 0 if there was none
+	refusals      []*failure // failures of class client, in order
+	lastClass     class
+	lastCause     error
+	classes       uint32 // bit set of all classes that occurred
+	earliest      time.Time
+	waits         bool          // a candidate was passed over that will be usable later
+	spent         bool          // a key was passed over because its budget is spent
+	turn          uint32        // number that chooses the account's first key; 0 until it is drawn
+	talked        *conversation // nil before the first call of conversation
+	stay          stay          // entry and key with which the conversation stays
+	moved         bool          // the candidate or key whose turn it was has been passed over
+	dropped       []string      // fields left out of the last body sent
+	key           *keychain.Key // the key of the current attempt
+	link          link          // the connection of the current attempt
+	chatLease     *wire.Lease   // memory of a chat request that was converted to the common form
+	aliased       bool          // model is the target of an alias
+	streamFailure class         // failure after the commit point; 0 if there was none
 
 	explains bool   // set for Explain: nothing is sent
 	skipped  []Step // candidates left out of the plan; filled only for Explain
@@ -198,7 +198,7 @@ func (r *run) spentAttempts() bool {
 // ctx.Err() if the client left. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
 	r := e.run(ctx, w, req)
-	defer func() { r.held.Give() }()
+	defer func() { r.chatLease.Give() }()
 	err := e.Mark.refuse(req.Via)
 	if err == nil {
 		err = r.answer()
@@ -375,10 +375,10 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
-	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat &&
+	if second := f; second != nil && second.class == fixable && refused.fix == fixFormat && second.fix != fixFormat &&
 		!r.spentAttempts() {
-		if f = r.attempt(c, key, refused.fix, again.fix); f == nil {
-			learn(again)
+		if f = r.attempt(c, key, refused.fix, second.fix); f == nil {
+			learn(second)
 		}
 	}
 	switch {

@@ -55,14 +55,14 @@ func (q *Request) identify(add func(text string)) bool {
 	if q.Hub != nil {
 		return beginning(q.Hub, add)
 	}
-	said := false
+	found := false
 	gjson.GetBytes(q.Chat.Body, "messages").ForEach(func(_, m gjson.Result) bool {
 		add(m.Raw)
-		said = true
+		found = true
 		role := m.Get("role").Str
 		return role == "system" || role == "developer"
 	})
-	return said
+	return found
 }
 
 // cacheKey returns the prompt_cache_key in the client's request.

@@ -168,15 +168,15 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	}
 	reply := r.reply(c)
 	target.State = reply.KeepItem != nil && c.Model.Reasoning
-	if own, ok := format.(formats.Editor); ok && r.edits(c, format) {
-		written, err := own.Edit(h, target, r.req.open)
+	if editor, ok := format.(formats.Editor); ok && r.edits(c, format) {
+		written, err := editor.Edit(h, target, r.req.open)
 		if err != nil {
 			return nil, err
 		}
-		if len(own.Facts().Header) > 0 {
+		if len(editor.Facts().Header) > 0 {
 			x.header = r.req.Header
 		}
-		x.pass = own.NewPass(h, reply)
+		x.pass = editor.NewPass(h, reply)
 		x.written, x.dropped = written.Body, written.Dropped // the client's bytes still have the reader's dropped fields
 		return x, nil
 	}
@@ -290,13 +290,13 @@ func (r *run) onlyChat() bool {
 }
 
 // unchanged reports whether a chat upstream accepts a chat client's messages unchanged.
-func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
+func (r *run) unchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	calls := ask.Traits&native.TraitCalls != 0
 	switch {
 	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
 		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
-		wants.callIDMax > 0 && ask.LongestCallID > wants.callIDMax,
+		changes.callIDMax > 0 && ask.LongestCallID > changes.callIDMax,
 		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
 		s.Alternation && ask.Traits&native.TraitRepeats != 0,
 		ask.Traits&native.TraitStray != 0,
@@ -335,8 +335,8 @@ func (r *run) hub() (*hub.Request, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 		r.req.Hub = h
-		r.held = r.req.Chat.Lease // for the text that the request still needs after the commit point
-		r.held.Take()
+		r.chatLease = r.req.Chat.Lease // for the text that the request still needs after the commit point
+		r.chatLease.Take()
 	}
 	return r.req.Hub, nil
 }

@@ -329,7 +329,7 @@ func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) err
 			return nil
 		}
 		if err != nil {
-			r.late, r.req.Forward.Broken = transient, true
+			r.streamFailure, r.req.Forward.Broken = transient, true
 			return err
 		}
 	}

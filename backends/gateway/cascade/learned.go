@@ -51,7 +51,7 @@ type fixes struct {
 
 // with adds the fix for a refused parameter: max_tokens and max_completion_tokens are renamed to each other, other
 // parameters are left out.
-func (f *fixes) with(param string) {
+func (f *fixes) add(param string) {
 	switch param {
 	case catalog.FieldMaxCompletionTokens:
 		f.limit = catalog.FieldMaxTokens
@@ -107,7 +107,7 @@ func (l *Learned) add(provider, user, model, param string) {
 	} else if len(l.fix) >= maxLearned {
 		clear(l.fix) // each is learned again by one refused request
 	}
-	f.with(param)
+	f.add(param)
 	l.fix[s] = f
 }
 

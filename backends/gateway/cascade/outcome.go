@@ -65,7 +65,7 @@ func (r *run) note(
 // incident describes a failure for the health table.
 func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	return incident{
-		provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason,
+		provider: providerScope(c), user: r.req.User, userServer: c.Custom, unreachable: f.unreachable, reason: f.reason,
 		wait: f.wait,
 	}
 }

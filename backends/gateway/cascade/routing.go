@@ -31,11 +31,11 @@ const (
 
 // ParseOrder returns the order of the given name, or an error if the name is unknown.
 func ParseOrder(name string) (Order, error) {
-	at := slices.Index(orders, name)
-	if at < 0 {
+	index := slices.Index(orders, name)
+	if index < 0 {
 		return 0, fmt.Errorf("unknown order %.100q, known are catalog, price, latency, weights", name)
 	}
-	return Order(at), nil //nolint:gosec // one of four
+	return Order(index), nil //nolint:gosec // one of four
 }
 
 var orders = []string{"catalog", "price", "latency", "weights"}

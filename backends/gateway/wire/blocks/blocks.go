@@ -299,9 +299,9 @@ func reuse(buffer []byte) []byte {
 
 // crowded reports whether more than MaxHeld bytes wait behind the first block.
 func (a *Answer) crowded() bool {
-	held := 0
+	waiting := 0
 	for i := 1; i < len(a.blocks); i++ {
-		held += len(a.blocks[i].Text)
+		waiting += len(a.blocks[i].Text)
 	}
-	return held > MaxHeld
+	return waiting > MaxHeld
 }

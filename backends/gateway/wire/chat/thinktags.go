@@ -50,9 +50,9 @@ func (r *reader) splitTags(text []byte) {
 		r.emit(hub.DeltaText, after)
 		return
 	}
-	whole := len(text) - begins(text, closeTag)
-	r.emit(hub.DeltaReasoning, text[:whole])
-	t.held = text[whole:]
+	size := len(text) - begins(text, closeTag)
+	r.emit(hub.DeltaReasoning, text[:size])
+	t.held = text[size:]
 }
 
 // endTags emits the text that was held back, and ends the search for tags.

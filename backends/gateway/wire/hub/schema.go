@@ -121,7 +121,8 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 	case "allOf":
 		return !s.anyElement(rule, func(part gjson.Result) bool { return !s.value(part, v) })
 	case "required":
-		return !v.IsObject() || !rule.IsArray() || !s.anyElement(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
+		return !v.IsObject() || !rule.IsArray() ||
+			!s.anyElement(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
 	case "properties":
 		return s.properties(rule, v)
 	case "additionalProperties":

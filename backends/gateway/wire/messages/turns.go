@@ -116,7 +116,9 @@ func (r *reader) assistant(content gjson.Result, path string) error {
 }
 
 // blocks reads content, which is a text or an array of blocks, and calls read for each block.
-func (r *reader) blocks(content gjson.Result, path string, m *hub.Message, read func(*hub.Message, *block) error) error {
+func (r *reader) blocks(
+	content gjson.Result, path string, m *hub.Message, read func(*hub.Message, *block) error,
+) error {
 	switch {
 	case content.Type == gjson.String:
 		m.Parts = hub.AppendText(m.Parts, content.Str, "")

@@ -37,7 +37,8 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	// Tools come before the input, because calls in the input refer to tools. tool_choice comes after the input,
 	// because input items may add tools.
 	for _, step := range [...]func() error{
-		in.rejectUnsupported, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters, in.tools, in.input, in.choice,
+		in.rejectUnsupported, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters, in.tools, in.input,
+		in.choice,
 	} {
 		if err := step(); err != nil {
 			return nil, err

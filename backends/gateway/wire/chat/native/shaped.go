@@ -96,7 +96,7 @@ func (b *Shaped) end(from int) *Shaped {
 type pieceReader struct {
 	mu     sync.Mutex
 	pieces [][]byte
-	at     int // offset in pieces[0]
+	offset int // offset in pieces[0]
 	lease  *wire.Lease
 	closed bool
 }
@@ -108,11 +108,11 @@ func (p *pieceReader) Read(b []byte) (n int, err error) {
 		return 0, io.ErrClosedPipe
 	}
 	for n < len(b) && len(p.pieces) > 0 {
-		c := copy(b[n:], p.pieces[0][p.at:])
+		c := copy(b[n:], p.pieces[0][p.offset:])
 		n += c
-		p.at += c
-		if p.at == len(p.pieces[0]) {
-			p.pieces, p.at = p.pieces[1:], 0
+		p.offset += c
+		if p.offset == len(p.pieces[0]) {
+			p.pieces, p.offset = p.pieces[1:], 0
 		}
 	}
 	if n == 0 && len(p.pieces) == 0 && len(b) > 0 {
