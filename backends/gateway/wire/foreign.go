@@ -28,8 +28,8 @@ const maxSpelled = 24
 // the unescaped name. A foreign member is one of these:
 //
 //   - Another spelling of a guarded member. Decoders that ignore case take "Model" for "model" (Go's encoding/json,
-//     also with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol buffers).
-//     If they read two members as the same one, the last one counts.
+//     also with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol
+//     buffers). If they read two members as the same one, the last one counts.
 //   - The same limit or prompt under the name that it has in another API.
 //   - A member that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
 //
