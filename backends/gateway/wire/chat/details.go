@@ -63,7 +63,7 @@ func (d *details) add(array []byte) {
 	}
 }
 
-// join merges an entry into the last entry if it is a fragment of it, and appends it otherwise.
+// join adds an entry. A fragment of the last entry is merged into that entry.
 func (d *details) join(entry *detail) {
 	d.size += len(entry.text)
 	if n := len(d.list); n > 0 && d.list[n-1].fits(entry) {

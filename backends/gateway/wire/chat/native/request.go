@@ -104,7 +104,7 @@ func Parse(body []byte) (*Request, error) {
 		}
 		for _, f := range r.fields {
 			if string(f.name) == string(key) {
-				return wire.GivenTwice(key)
+				return wire.DuplicateMember(key)
 			}
 		}
 		kind := s.Kind() // before Offset, since it skips white space
@@ -151,7 +151,7 @@ func Parse(body []byte) (*Request, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, wire.Syntax(err)
+		return nil, wire.SyntaxError(err)
 	case !sawModel:
 		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
 	case !sawMessages:
