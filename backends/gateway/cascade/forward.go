@@ -307,7 +307,7 @@ func (r *run) passOn(
 // maxHeld limits an answer that is held until Answered has returned.
 const maxHeld = 1 << 20
 
-// copy copies the body of an answer from from to the client, piece by piece, and keeps its end in tail. Each piece must
+// copy copies the body from of an answer to the client, piece by piece, and keeps its end in tail. Each piece must
 // arrive within the idle time in l.
 func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) error {
 	buffer := make([]byte, 32<<10)

@@ -66,7 +66,7 @@ func mediaType(o *fields.Object, formats map[string]string) (media, format strin
 	}
 	slices.Sort(names)
 	v := o.Get("format")
-	return "", "", v.Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Quoted(format))
+	return "", "", v.Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
 }
 
 func (in *clientReader) image(o *fields.Object) ([]hub.Part, error) {

@@ -106,7 +106,7 @@ func (in *clientReader) setEffort(v fields.Value) error {
 		in.q.Effort = e
 		return nil
 	}
-	return v.Invalid("is %s, which is not an effort", hub.Quoted(text))
+	return v.Invalid("is %s, which is not an effort", hub.Shown(text))
 }
 
 // readThinking sets the effort from a vendor's thinking object, unless the effort is already set. kind is the object's
@@ -134,7 +134,7 @@ func (in *clientReader) readThinking(o *fields.Object, kind, budget string) erro
 		q.Answer.Reasoning, q.Effort = false, hub.EffortNone
 	default:
 		v := o.Get("type")
-		return v.Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Quoted(kind))
+		return v.Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Shown(kind))
 	}
 	display, err := o.Text("display")
 	q.Answer.HideReasoningText = q.Answer.HideReasoningText || display == "omitted"

@@ -299,7 +299,7 @@ func cacheMark(block *fields.Object) (string, error) {
 		return `{"type":"ephemeral"}`, err
 	} else if ttl != "5m" && ttl != "1h" {
 		v := point.Get("ttl")
-		return "", v.Invalid("must be 5m or 1h, it is %s", hub.Quoted(ttl))
+		return "", v.Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
 	} else {
 		return string(append(jsontext.AppendQuoted([]byte(`{"type":"ephemeral","ttl":`), ttl), '}')), nil
 	}

@@ -56,7 +56,7 @@ func (in *clientReader) tool(v fields.Value) error {
 	}
 	t := hub.Tool{Name: hub.LegalName(clientName), ClientName: clientName}
 	if in.defines(t.Name) {
-		return name.Invalid("is the name of another tool already: %s", hub.Quoted(clientName))
+		return name.Invalid("is the name of another tool already: %s", hub.Shown(clientName))
 	}
 	if t.Description, err = spec.Text("description"); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (in *clientReader) choice(o *fields.Object) error {
 		in.q.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(clientName)}
 		if !in.defines(in.q.Choice.Name) {
 			v := tool.Get("name")
-			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Quoted(clientName))
+			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Shown(clientName))
 		}
 	}
 	if len(in.q.Tools) == 0 {

@@ -40,7 +40,7 @@ func (in *clientReader) message(v fields.Value) error {
 		m.Role, read, in.thought = hub.Assistant, in.assistantBlock, nil
 	default:
 		value := o.Get("role")
-		return value.Invalid("must be one of user, assistant, it is %s", hub.Quoted(role))
+		return value.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
 	}
 	in.dropOthers(&o, "role", "content")
 	content := o.Get("content")
@@ -123,7 +123,7 @@ func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (ma
 func unknown(block *fields.Object, kinds string) error {
 	kind := "nothing"
 	if len(block.Members) > 0 {
-		kind = hub.Quoted(block.Members[0].Name)
+		kind = hub.Shown(block.Members[0].Name)
 	}
 	return hub.Fault("invalid_value", block.String(), "must have one of %s, it has %s", kinds, kind)
 }
@@ -177,7 +177,7 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 	}
 	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: in.thought}) {
 		value := o.Get("toolUseId")
-		return value.Invalid("is the id of another toolUse of this message already: %s", hub.Quoted(id))
+		return value.Invalid("is the id of another toolUse of this message already: %s", hub.Shown(id))
 	}
 	in.thought = nil
 	return nil
@@ -247,9 +247,9 @@ func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 	}
 	value := o.Get("toolUseId")
 	if known, waits := in.turns.Waits(id); !known {
-		return nil, value.Invalid("is %s, which is the id of no toolUse block before it", hub.Quoted(id))
+		return nil, value.Invalid("is %s, which is the id of no toolUse block before it", hub.Shown(id))
 	} else if !waits {
-		return nil, value.Invalid("is %s, which has a toolResult already", hub.Quoted(id))
+		return nil, value.Invalid("is %s, which has a toolResult already", hub.Shown(id))
 	}
 	status, err := o.Text("status")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // names the content that the format cannot express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Quoted(kind))
+		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
 	}
 	r = r.WithOtherEffort()
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {

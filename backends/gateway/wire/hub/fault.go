@@ -14,5 +14,5 @@ func Fault(code, path, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, code, "%s %s", path, fmt.Sprintf(format, args...)).With(path)
 }
 
-// Quoted returns a client's text for use in an error message: masked, shortened and quoted.
-func Quoted(text string) string { return strconv.Quote(wire.Mask(text, 100)) }
+// Shown returns a client's text for use in an error message: masked, shortened and quoted.
+func Shown(text string) string { return strconv.Quote(wire.Mask(text, 100)) }

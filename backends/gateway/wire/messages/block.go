@@ -209,7 +209,7 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 func (r *reader) serverResult(m *hub.Message, b *block) error {
 	tool, ok := strings.CutSuffix(b.kind, "_tool_result")
 	if !ok || tool == "" {
-		r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported", hub.Quoted(b.kind)))
+		r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported", hub.Shown(b.kind)))
 		m.Parts = append(m.Parts, hub.Part{Kind: hub.PartOther, Raw: b.raw})
 		return nil
 	}

@@ -48,7 +48,7 @@ func (r *reader) textParts(content gjson.Result, path string, inline bool) ([]hu
 // onlyText returns the text of a block that must be a text block.
 func (b *block) onlyText() (s, cache string, err error) {
 	if b.kind != "text" {
-		return "", "", invalid(b.path+".type", "must be text, it is %s", hub.Quoted(b.kind))
+		return "", "", invalid(b.path+".type", "must be text, it is %s", hub.Shown(b.kind))
 	}
 	if s, err = text(b.text, b.path+".text"); err != nil {
 		return "", "", err
@@ -131,7 +131,7 @@ func (s *source) link(media ...string) (string, error) {
 		if slices.Contains(media, kind) {
 			return "data:" + kind + ";base64," + data, nil
 		}
-		return "", invalid(s.path+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), hub.Quoted(kind))
+		return "", invalid(s.path+".media_type", "must be one of %s, it is %s", strings.Join(media, ", "), hub.Shown(kind))
 	case "url":
 		url, err := text(s.url, s.path+".url")
 		if err != nil {
@@ -146,7 +146,7 @@ func (s *source) link(media ...string) (string, error) {
 	case "file":
 		return "", unsupported(s.path+".type", "is file: files belong to an account of the vendor, send the content as base64")
 	}
-	return "", invalid(s.path+".type", "is %s, which is not supported: use base64 or url", hub.Quoted(s.kind))
+	return "", invalid(s.path+".type", "is %s, which is not supported: use base64 or url", hub.Shown(s.kind))
 }
 
 func (r *reader) image(b *block) ([]hub.Part, error) {

@@ -15,10 +15,10 @@ func (r *reader) result(b *block) error {
 	}
 	known, waits := r.turns.Waits(id)
 	if !known {
-		return invalid(b.path+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Quoted(id))
+		return invalid(b.path+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Shown(id))
 	}
 	if !waits {
-		return invalid(b.path+".tool_use_id", "is %s, which has a tool_result already", hub.Quoted(id))
+		return invalid(b.path+".tool_use_id", "is %s, which has a tool_result already", hub.Shown(id))
 	}
 	failed, err := optionalBool(b.failed, b.path+".is_error")
 	if err != nil {
@@ -79,6 +79,6 @@ func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
 		tool, err := name(b.reference, b.path+".tool_name")
 		return hub.AppendText(nil, "tool available: "+tool, ""), err
 	}
-	r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported in a tool_result", hub.Quoted(b.kind)))
+	r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported in a tool_result", hub.Shown(b.kind)))
 	return nil, nil
 }

@@ -49,7 +49,7 @@ func (r *reader) reasoning(f *fields) error {
 		return nil
 	default:
 		return invalid("thinking.type", "must be one of adaptive, between_tools, enabled, disabled, it is %s",
-			hub.Quoted(kind))
+			hub.Shown(kind))
 	}
 	if q.Effort == "" {
 		q.Effort = otherwise
@@ -75,7 +75,7 @@ func effort(v gjson.Result) (hub.Effort, error) {
 	if e := hub.Effort(s); slices.Contains(known, e) {
 		return e, nil
 	}
-	return "", invalid(path, "must be one of low, medium, high, xhigh, max, it is %s", hub.Quoted(s))
+	return "", invalid(path, "must be one of low, medium, high, xhigh, max, it is %s", hub.Shown(s))
 }
 
 // budget returns the effort that corresponds to a thinking budget.
@@ -108,7 +108,7 @@ func (r *reader) config(output gjson.Result) (err error) {
 				err = invalid(path, "is given twice")
 			}
 		case wire.Lookalike([]byte(key), "effort"):
-			err = invalid(path, "is spelled %s", hub.Quoted(key))
+			err = invalid(path, "is spelled %s", hub.Shown(key))
 		case key != "format" && isPresent(v):
 			r.drop("output_config." + listed(key))
 		}
@@ -139,7 +139,7 @@ func (r *reader) format(f *fields) error {
 		return err
 	}
 	if kind != "json_schema" {
-		return invalid(path+".type", "must be json_schema, it is %s", hub.Quoted(kind))
+		return invalid(path+".type", "must be json_schema, it is %s", hub.Shown(kind))
 	}
 	schema := v.Get("schema")
 	if !schema.IsObject() {

@@ -36,7 +36,7 @@ func (r *reader) tools(f *fields) error {
 			return err
 		}
 		if _, twice := seen[t.ClientName]; twice {
-			return invalid(path+".name", "is the name of another tool already: %s", hub.Quoted(t.ClientName))
+			return invalid(path+".name", "is the name of another tool already: %s", hub.Shown(t.ClientName))
 		}
 		seen[t.ClientName] = struct{}{}
 		r.request.Tools = append(r.request.Tools, *t)
@@ -44,7 +44,7 @@ func (r *reader) tools(f *fields) error {
 	})
 	if err == nil && len(r.request.Tools) == 0 && served != "" {
 		r.requireOwnFormat(unsupported(served, "is %s, which runs on its vendor's servers, and no provider of yours has it: "+
-			"give a tool that the client runs too, or no tools", hub.Quoted(kind)))
+			"give a tool that the client runs too, or no tools", hub.Shown(kind)))
 	}
 	return err
 }
@@ -91,7 +91,7 @@ func (r *reader) tool(v gjson.Result, path string) (*hub.Tool, error) {
 		return t, nil
 	}
 	r.requireOwnFormat(invalid(path+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema",
-		hub.Quoted(kind)))
+		hub.Shown(kind)))
 	return nil, nil
 }
 
@@ -190,7 +190,7 @@ func (r *reader) choice(f *fields) error {
 			return err
 		}
 	default:
-		return invalid(path, "must be one of auto, any, tool, none, it is %s", hub.Quoted(kind))
+		return invalid(path, "must be one of auto, any, tool, none, it is %s", hub.Shown(kind))
 	}
 	if len(r.request.Tools) == 0 {
 		r.drop("tool_choice")
@@ -212,7 +212,7 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 	}
 	if _, served := r.served[clientName]; served {
 		r.requireOwnFormat(unsupported(path, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one",
-			hub.Quoted(clientName)))
+			hub.Shown(clientName)))
 		return hub.Choice{}, nil
 	}
 	for i := range r.request.Tools {
@@ -223,5 +223,5 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwnFormat != 0 {
 		return hub.Choice{}, nil // the tool is dropped, or may be in a toolset
 	}
-	return hub.Choice{}, invalid(path, "is %s, which is not in tools", hub.Quoted(clientName))
+	return hub.Choice{}, invalid(path, "is %s, which is not in tools", hub.Shown(clientName))
 }

@@ -60,7 +60,7 @@ func (r *reader) message(v gjson.Result, path string) error {
 	case "assistant":
 		return r.assistant(content, path)
 	}
-	return invalid(path[:len(path)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Quoted(role))
+	return invalid(path[:len(path)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
 // midSystem reads a system message between other messages. It may set the effort of one turn (config), which no other
@@ -153,7 +153,7 @@ func (r *reader) call(m *hub.Message, b *block) error {
 		arguments = jsontext.Compact(b.input.Raw)
 	}
 	if !r.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: r.thought}) {
-		return invalid(b.path+".id", "is the id of another tool_use of this message already: %s", hub.Quoted(id))
+		return invalid(b.path+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
 	}
 	r.thought = nil
 	return nil

@@ -17,7 +17,7 @@ const upstreamMaxTokens = 4096
 // Write returns a request for a messages upstream (specification 10).
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Quoted(kind))
+		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
 	}
 	r = r.WithOtherEffort()
 	w := newUpstreamWriter(r, t, make([]byte, 0, len(r.Body)+2048))

@@ -18,7 +18,7 @@ func (in *reader) choice() error {
 		case "auto", "none", "required":
 			return in.choose(v, hub.Choice{Mode: v.Str})
 		}
-		return v.Invalid("must be one of auto, none, required, or an object, it is %s", hub.Quoted(v.Str))
+		return v.Invalid("must be one of auto, none, required, or an object, it is %s", hub.Shown(v.Str))
 	}
 	if err := v.Object(); err != nil {
 		return v.Wrong("a string or an object")
@@ -36,12 +36,12 @@ func (in *reader) choice() error {
 	}
 	if !offered {
 		value := in.tool.Get("type")
-		in.requireOwnFormat(value.Unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Quoted(kind)))
+		in.requireOwnFormat(value.Unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
 		return nil
 	}
 	name, known := in.names[key]
 	if !known && len(in.r.Tools) > 0 {
-		return v.Invalid("names the tool %s, which is not in tools", hub.Quoted(key.flatName()))
+		return v.Invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 	}
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
@@ -92,7 +92,7 @@ func (in *reader) keepAllowed(v fields.Value) error {
 	case mode == "":
 		mode = "auto"
 	case mode != "auto" && mode != "required":
-		return value.Invalid("must be auto or required, it is %s", hub.Quoted(mode))
+		return value.Invalid("must be auto or required, it is %s", hub.Shown(mode))
 	}
 	list := in.tool.Get("tools")
 	keep := make(map[string]bool)
@@ -134,7 +134,7 @@ func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 	}
 	name, known := in.names[key]
 	if !known {
-		return element.Invalid("names the tool %s, which is not in tools", hub.Quoted(key.flatName()))
+		return element.Invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 	}
 	keep[name] = true
 	return nil
@@ -153,7 +153,7 @@ func (in *reader) allowNamespace(v fields.Value, keep map[string]bool) error {
 		}
 	}
 	if !found {
-		return v.Invalid("names the namespace %s, which is not in tools", hub.Quoted(name))
+		return v.Invalid("names the namespace %s, which is not in tools", hub.Shown(name))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 	}
 	value := in.part.Get("type")
 	in.requireOwnFormat(value.Invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
-		hub.Quoted(kind)))
+		hub.Shown(kind)))
 	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 
@@ -131,7 +131,7 @@ func (in *reader) image() (hub.Part, error) {
 	case "original":
 		part.Detail = "high"
 	default:
-		return part, v.Invalid("must be one of auto, low, high, original, it is %s", hub.Quoted(part.Detail))
+		return part, v.Invalid("must be one of auto, low, high, original, it is %s", hub.Shown(part.Detail))
 	}
 	return part, err
 }

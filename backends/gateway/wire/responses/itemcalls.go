@@ -155,10 +155,10 @@ func (in *reader) callOf() (callIndex, error) {
 	}
 	at, known := in.calls[hub.LegalName(id)]
 	if !known {
-		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Quoted(id))
+		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
 	}
 	if in.hasResult(at) {
-		return callIndex{}, v.Invalid("names the call %s, which has a result already", hub.Quoted(id))
+		return callIndex{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))
 	}
 	return at, nil
 }

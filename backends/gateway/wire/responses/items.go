@@ -141,7 +141,7 @@ func (in *reader) readItem(v fields.Value) error {
 	if !value.Given() {
 		return value.Missing()
 	}
-	in.requireOwnFormat(value.Invalid("is not supported: %s is not a type of an input item that is known here", hub.Quoted(name)))
+	in.requireOwnFormat(value.Invalid("is not supported: %s is not a type of an input item that is known here", hub.Shown(name)))
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (in *reader) message() error {
 	case "":
 		return value.Missing()
 	default:
-		return value.Invalid("must be one of user, assistant, system, developer, it is %s", hub.Quoted(name))
+		return value.Invalid("must be one of user, assistant, system, developer, it is %s", hub.Shown(name))
 	}
 	parts, err := in.content(in.item.Get("content"))
 	switch {

@@ -54,7 +54,7 @@ func (Format) Expand(body []byte, find func(ids []string) (map[string]string, er
 		text, ok := items[r.id]
 		if !ok {
 			return nil, hub.Fault("invalid_value", "input["+strconv.Itoa(r.index)+"]",
-				"refers to the item %s, which is not kept here: items of answers are, for a time, and for the key that got them alone; send the item itself", hub.Quoted(r.id))
+				"refers to the item %s, which is not kept here: items of answers are, for a time, and for the key that got them alone; send the item itself", hub.Shown(r.id))
 		}
 		if size += len(text); size > maxExpanded {
 			return nil, apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",

@@ -140,7 +140,7 @@ func (in *reader) rejectUnsupported() error {
 		if id != "" {
 			return apierror.New(http.StatusBadRequest, "previous_response_not_found",
 				"no response %s is stored here: responses are not kept, send the full input instead",
-				hub.Quoted(id)).With(v.String())
+				hub.Shown(id)).With(v.String())
 		}
 	}
 	for _, name := range [...]string{"conversation", "prompt"} {
@@ -233,7 +233,7 @@ func (in *reader) effort(v fields.Value) error {
 	}
 	in.r.Effort = hub.Effort(effort)
 	if !slices.Contains(hub.Efforts[:], in.r.Effort) {
-		return v.Invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", hub.Quoted(effort))
+		return v.Invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", hub.Shown(effort))
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func (in *reader) outputFormat(v fields.Value) error {
 		return err
 	default:
 		v = in.part.Get("type")
-		return v.Invalid("must be one of text, json_object, json_schema, it is %s", hub.Quoted(name))
+		return v.Invalid("must be one of text, json_object, json_schema, it is %s", hub.Shown(name))
 	}
 }
 
@@ -414,7 +414,7 @@ func (in *reader) metadata() (err error) {
 		pairs++
 		switch {
 		case text.Type != gjson.String:
-			err = v.Invalid("must have strings as values, that of %s is %s", hub.Quoted(key), jsontext.KindOf(text))
+			err = v.Invalid("must have strings as values, that of %s is %s", hub.Shown(key), jsontext.KindOf(text))
 		case pairs > 16:
 			err = v.Invalid("must have at most 16 pairs")
 		}
@@ -431,7 +431,7 @@ func (in *reader) truncation() error {
 	case "auto":
 		in.drop("truncation")
 	default:
-		return v.Invalid("must be disabled or auto, it is %s", hub.Quoted(mode))
+		return v.Invalid("must be disabled or auto, it is %s", hub.Shown(mode))
 	}
 	return err
 }

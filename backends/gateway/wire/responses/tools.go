@@ -102,7 +102,7 @@ func (in *reader) tools() error {
 	if len(in.r.Tools) == 0 && in.hosted != "" {
 		in.requireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
 			"%s is %s, which is run by its vendor and not offered here: give a function tool too, or no tools",
-			in.hosted, hub.Quoted(in.hostedKind)).With(in.hosted))
+			in.hosted, hub.Shown(in.hostedKind)).With(in.hosted))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
 	}
 	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the responses format gives text", hub.Quoted(kind))
+		return hub.Written{}, fmt.Errorf("modalities has %s: the responses format gives text", hub.Shown(kind))
 	}
 	r = r.WithOtherEffort()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
