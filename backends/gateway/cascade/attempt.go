@@ -53,13 +53,13 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 // once makes one attempt and records its outcome. If fresh is set it uses a new connection.
 func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
-	r.late, r.key = 0, key
+	r.streamFailure, r.key = 0, key
 	r.Memory.Traffic.add(providerScope(c), key.Mine)
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	l := r.limits(c)
-	timer := time.AfterFunc(l.wait, func() { cancel(l.late) })
+	timer := time.AfterFunc(l.wait, func() { cancel(l.timeout) })
 	defer timer.Stop()
 	var connecting *time.Timer
 	if l.connect > 0 {
@@ -79,12 +79,12 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 
 // limits are the time limits of one attempt.
 type limits struct {
-	connect time.Duration // to get a connection; 0 if it has no bound of its own
-	// wait limits the time to the first content of a stream, or to the end of an answer that is not streamed. late is
+	connect time.Duration // for connecting; 0 means no separate limit
+	// wait limits the time to the first content of a stream, or to the end of an answer that is not streamed. timeout is
 	// the error with which a slower attempt is cancelled.
-	wait time.Duration
-	late error
-	idle time.Duration // between two pieces of a stream
+	wait    time.Duration
+	timeout error
+	idle    time.Duration // between two pieces of a stream
 	// contentBy is the time by which the first content of a stream must arrive if the model thinks before it.
 	contentBy time.Time
 }
@@ -96,13 +96,13 @@ func (r *run) limits(c *keychain.Candidate) limits {
 		if d := limit.For(c.Tier); d != 0 {
 			return d
 		}
-		return limit.High // an entry of no tier
+		return limit.High // an entry outside the tiers
 	}
-	l := limits{connect: t.Connect, wait: perTier(t.FirstContent), late: errFirstContent, idle: t.Idle}
+	l := limits{connect: t.Connect, wait: perTier(t.FirstContent), timeout: errFirstContent, idle: t.Idle}
 	if answer := perTier(t.Answer); r.stream {
 		l.contentBy = time.Now().Add(answer)
 	} else {
-		l.wait, l.late = answer, errAnswer
+		l.wait, l.timeout = answer, errAnswer
 	}
 	return l
 }
@@ -110,26 +110,26 @@ func (r *run) limits(c *keychain.Candidate) limits {
 // learn records how an attempt went: in the health table, for the client's error and for Observe.
 func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, started time.Time) {
 	took := r.Now().Sub(started)
-	seen := Attempt{
+	observed := Attempt{
 		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok",
 		FirstToken: r.result.FirstToken,
 	}
 	switch {
 	case f != nil:
-		seen.Outcome, seen.FirstToken = f.class.String(), 0
+		observed.Outcome, observed.FirstToken = f.class.String(), 0
 		f.redact(key.Secret)
-		seen.Cooldown, seen.Everyone = r.note(c, key, f, took)
-	case r.late == busy:
-		seen.Outcome = busy.String()
-	case r.late != 0:
-		seen.Outcome = r.late.String()
+		observed.Cooldown, observed.Everyone = r.note(c, key, f, took)
+	case r.streamFailure == busy:
+		observed.Outcome = busy.String()
+	case r.streamFailure != 0:
+		observed.Outcome = r.streamFailure.String()
 		r.Memory.Health.failed(r.incident(c, &failure{reason: ReasonErrors}))
 	default:
 		r.measure(c, started)
 		r.Memory.Health.success(providerScope(c), r.req.User, key.ID)
 	}
 	if r.Observe != nil {
-		r.Observe(seen)
+		r.Observe(observed)
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	r.Memory.Learned.apply(providerScope(c), r.req.User, c.Model.ID, shape)
 	var f fixes
 	for _, fix := range fixed {
-		f.with(fix)
+		f.add(fix)
 	}
 	f.apply(shape)
 	if shape.toolsClash && r.toolsWithEffort(shape) && r.toolsWire(c, shape) == nil {

@@ -134,15 +134,15 @@ type Attempt struct {
 
 // Result is the outcome of a request, for the usage log.
 type Result struct {
-	Tier       catalog.Tier // asked for; 0 if an entry was asked for
+	Tier       catalog.Tier // the requested tier; 0 if an entry was requested
 	Candidate  *keychain.Candidate
 	Key        string // public id of the provider key through which Candidate answered
 	Attempts   int
 	Failed     []apierror.Attempt
-	Status     int    // what the client got
-	Code       string // of the error; empty for a success
+	Status     int    // the HTTP status for the client
+	Code       string // the error code; empty for a success
 	Usage      wire.Usage
-	Lost       []Lost // what attempts without an answer used, in order
+	Lost       []Lost // usage of attempts without an answer, in order
 	Estimated  bool   // part of Usage or Lost is an estimate
 	FirstToken time.Duration
 	textBytes  int64
@@ -155,34 +155,34 @@ type run struct {
 	w      http.ResponseWriter
 	req    *Request
 	from   formats.Format // the client's format
-	model  string         // that was asked for, or the target of its alias
+	model  string         // the requested model, or the target of its alias
 	stream bool
 	needs  wire.Needs
-	text   int64 // bytes of the prompt
-	prompt int64 // tokens of the prompt; 0 until it is estimated
+	text   int64 // size of the prompt in bytes
+	prompt int64 // prompt tokens; 0 until they are estimated
 	start  time.Time
 	result Result
 
-	refusals  []*failure // of class client, in order
-	lastClass class
-	lastCause error
-	classes   uint32 // bit set of all classes that occurred
-	earliest  time.Time
-	waits     bool          // a candidate was passed over that will be back after waiting
-	spent     bool          // a key was passed over because it has spent a budget
-	turn      uint32        // which of the account's keys comes first; 0 until it is drawn
-	talked    *conversation // nil until it is computed
-	stay      stay          // where the conversation has been answered so far
-	moved     bool          // a candidate or key that had its turn was passed over
-	dropped   []string      // fields that the last body sent left out
-	key       *keychain.Key // of the attempt under way
-	link      link          // its connection
-	held      *wire.Lease   // the memory of a chat request that was read into the common form
-	aliased   bool          // model is not the client's own text
-	late      class         // what broke the attempt after its commit point; 0 if nothing did
+	refusals      []*failure // failures of class client, in order
+	lastClass     class
+	lastCause     error
+	classes       uint32 // bit set of all classes that occurred
+	earliest      time.Time
+	waits         bool          // a candidate was passed over that will be usable later
+	spent         bool          // a key was passed over because its budget is spent
+	turn          uint32        // number that chooses the account's first key; 0 until it is drawn
+	talked        *conversation // nil before the first call of conversation
+	stay          stay          // entry and key with which the conversation stays
+	moved         bool          // the candidate or key whose turn it was has been passed over
+	dropped       []string      // fields left out of the last body sent
+	key           *keychain.Key // the key of the current attempt
+	link          link          // the connection of the current attempt
+	chatLease     *wire.Lease   // memory of a chat request that was converted to the common form
+	aliased       bool          // model is the target of an alias
+	streamFailure class         // failure after the commit point; 0 if there was none
 
-	explains bool   // nothing is sent; see Explain
-	skipped  []Step // what the plan leaves out and why; filled for Explain only
+	explains bool   // set for Explain: nothing is sent
+	skipped  []Step // candidates left out of the plan; filled only for Explain
 }
 
 // maxAttempts bounds the attempts of one request.
@@ -198,7 +198,7 @@ func (r *run) spentAttempts() bool {
 // ctx.Err() if the client left. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
 	r := e.run(ctx, w, req)
-	defer func() { r.held.Give() }()
+	defer func() { r.chatLease.Give() }()
 	err := e.Mark.refuse(req.Via)
 	if err == nil {
 		err = r.answer()
@@ -253,7 +253,7 @@ func (r *run) answer() error {
 
 // try tries the candidates in order until one of them has answered. It returns nil if an answer was sent.
 func (r *run) try(plan []*keychain.Candidate) error {
-	var refused []string // providers that called the request a mistake
+	var refused []string // providers that reported a mistake of the client
 	window := 0          // the largest context window that was too small
 	for _, c := range plan {
 		if slices.Contains(refused, providerScope(c)) {
@@ -267,7 +267,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f == nil && r.result.Candidate != nil:
 			return nil
 		case f == nil:
-			continue // every key is cooling
+			continue // all keys are in a cooldown
 		case f.class == gone:
 			return context.Cause(r.ctx)
 		case f.class == busy:
@@ -342,7 +342,7 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 		}
 		switch last.class {
 		case rateLimited, noCredit, badKey:
-			continue // another key may do
+			continue // another key may work
 		default:
 			return last, false
 		}
@@ -375,10 +375,10 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
-	if again := f; again != nil && again.class == fixable && refused.fix == fixFormat && again.fix != fixFormat &&
+	if second := f; second != nil && second.class == fixable && refused.fix == fixFormat && second.fix != fixFormat &&
 		!r.spentAttempts() {
-		if f = r.attempt(c, key, refused.fix, again.fix); f == nil {
-			learn(again)
+		if f = r.attempt(c, key, refused.fix, second.fix); f == nil {
+			learn(second)
 		}
 	}
 	switch {

@@ -490,7 +490,7 @@ func TestOtherFailuresKeepTheKey(t *testing.T) {
 	}
 }
 
-func TestUnknownModelIsLeftAlone(t *testing.T) {
+func TestUnknownModelGetsCooldown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	r.alpha.does(refusal(404, "model_not_found", "m"))
@@ -536,7 +536,7 @@ func TestCoolingInAdvance(t *testing.T) {
 	}
 }
 
-func TestEverybodyCools(t *testing.T) {
+func TestAllCandidatesInCooldown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}, models: `{"provider":"alpha","id":"a","tiers":["low"]},{"provider":"beta","id":"b","tiers":["low"]}`})
 	r.alpha.does(refusal(429, "", "m", "Retry-After", "50"), refusal(429, "", "m", "Retry-After", "30"))
@@ -654,7 +654,7 @@ func TestOverloadWaits(t *testing.T) {
 }
 
 // Failures of one user's own server do not touch those of others.
-func TestCustomServersFailApart(t *testing.T) {
+func TestCustomServersFailIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
 	one, two := newUpstream(t, "one"), newUpstream(t, "two")
@@ -682,7 +682,7 @@ func TestCustomServersFailApart(t *testing.T) {
 	}
 }
 
-func TestEntryAlone(t *testing.T) {
+func TestEntryWithoutFallback(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
 	r.beta.does(refusal(500, "", "m"))
@@ -811,7 +811,7 @@ func TestBadValuesAreNotLearned(t *testing.T) {
 }
 
 // A request that is mended once and is wrong all the same is the client's mistake.
-func TestMendedAndStillWrong(t *testing.T) {
+func TestFixedRequestRefusedAgain(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]step{
 		"another mistake":   reply(400, `{"error":{"message":"no","code":"bad"}}`),

@@ -14,21 +14,21 @@ import (
 type class uint8
 
 const (
-	transient   class = iota + 1 // next candidate; the provider may be cooled
-	timedOut                     // like transient: no content in time
-	rateLimited                  // next key; the model is left alone through this one
-	noCredit                     // next key; this one is left alone
-	badKey                       // next key; this one is left alone
-	skip                         // next candidate, nothing is remembered
-	unable                       // next candidate: the request cannot be written for this one
-	looped                       // next candidate: this one is the gateway itself
-	badEntry                     // next candidate; the entry is left alone
-	fixable                      // same candidate once more without a parameter
+	transient   class = iota + 1 // next candidate; the provider may get a cooldown
+	timedOut                     // like transient; no content came in time
+	rateLimited                  // next key; cooldown for the model through this key
+	noCredit                     // next key; cooldown for this key
+	badKey                       // next key; cooldown for this key
+	skip                         // next candidate; no cooldown
+	unable                       // next candidate; the request cannot be written for this candidate
+	looped                       // next candidate; this candidate is the gateway itself
+	badEntry                     // next candidate; cooldown for the model through this key
+	fixable                      // the same candidate again, without a parameter
 	tooLong                      // next candidate with a larger window
-	policy                       // next candidate, unless told to stop
-	client                       // try one more provider, then tell the client
-	gone                         // the client left
-	lost                         // same candidate once more on a new connection, since this one died without an answer
+	policy                       // next candidate, unless Options.StopOnPolicy is set
+	client                       // one more provider, then the client gets the error
+	gone                         // stop: the client left
+	lost                         // the same candidate again on a new connection, since this one died without an answer
 	busy                         // stop: the gateway itself has no memory or no file descriptor left, or is shutting down
 )
 
@@ -43,15 +43,15 @@ func (c class) String() string {
 // failure describes an attempt that did not work.
 type failure struct {
 	class   class
-	status  int    // of the upstream; 0 if it did not answer
+	status  int    // HTTP status of the upstream; 0 without an answer
 	code    string // machine-readable reason
 	message string // for the client and the log, with keys masked
 	param   string
-	wait    time.Duration // the time that the provider asked for; 0 if it asked for none
-	fix     string        // of class fixable: the parameter to leave out
-	unknown bool          // of class fixable: the provider does not take the parameter, whatever its value
-	reason  string        // of the cooldown
-	cause   error         // for the log, of class busy or of a failed connection
+	wait    time.Duration // wait requested by the provider, or 0
+	fix     string        // for class fixable: the parameter to leave out
+	unknown bool          // for class fixable: the provider rejects the parameter with any value
+	reason  string        // reason of the cooldown
+	cause   error         // for the log, with class busy or a failed connection
 	// unreachable is set if there was no connection to the upstream.
 	unreachable bool
 	// certain is set if the key or the model causes the failure and any other request would fail as well.
@@ -99,7 +99,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 		f.class, f.reason = badEntry, ReasonUnknown
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
 		badRequest(f, code, message, has)
-	case http.StatusOK: // an error object inside a good answer
+	case http.StatusOK: // an error object in an answer with status 200
 		classifyInOK(f, code, message, h, e, now)
 	case http.StatusServiceUnavailable, 529:
 		f.class, f.reason = transient, ReasonOverloaded
@@ -132,7 +132,7 @@ func certain(status int, code string, c class) bool {
 		return true
 	}
 	switch c {
-	case rateLimited: // inside a good answer, by its code
+	case rateLimited: // decided by the code in an answer with status 200
 		return true
 	case noCredit:
 		return strings.HasPrefix(code, "402 ") || spent(code, "")
@@ -210,7 +210,7 @@ func badRequest(f *failure, code, message string, has func(string) bool) {
 	switch {
 	case overlong(code, message):
 		f.class = tooLong
-	case spent(code, message): // some providers answer so for an account without money
+	case spent(code, message): // some providers send 400 for an account without money
 		f.class = noCredit
 	case contains(code, "model_not_found", "model_not_available", "invalid_model", "model_decommissioned",
 		"model_not_supported") ||

@@ -55,14 +55,14 @@ func (q *Request) identify(add func(text string)) bool {
 	if q.Hub != nil {
 		return beginning(q.Hub, add)
 	}
-	said := false
+	found := false
 	gjson.GetBytes(q.Chat.Body, "messages").ForEach(func(_, m gjson.Result) bool {
 		add(m.Raw)
-		said = true
+		found = true
 		role := m.Get("role").Str
 		return role == "system" || role == "developer"
 	})
-	return said
+	return found
 }
 
 // cacheKey returns the prompt_cache_key in the client's request.
@@ -119,7 +119,7 @@ type Stays struct {
 
 // stay is the entry and key to which a conversation was moved.
 type stay struct {
-	entry, key string // of the candidate and of its key
+	entry, key string // entry of the candidate, and id of its key
 	until      time.Time
 }
 
@@ -152,7 +152,7 @@ func (s *Stays) keep(name conversation, c *keychain.Candidate, key *keychain.Key
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.stays[name]; !known && len(s.stays) >= maxStays {
-		clear(s.stays) // each of them moves at most once more
+		clear(s.stays) // each conversation moves at most once more
 	}
 	s.stays[name] = stay{entry: c.Entry, key: key.Mine, until: s.now().Add(stayTime)}
 }
@@ -206,7 +206,7 @@ func (r *run) firstKey(c *keychain.Candidate, keys []keychain.Key) int {
 	if name, ok := r.conversation(); ok {
 		return int(binary.LittleEndian.Uint32(name[:]) % n)
 	}
-	if r.turn == 0 { // one turn per request, for the keys of every provider
+	if r.turn == 0 { // one number per request, for the keys of all providers
 		r.turn = max(r.req.Account.NextKey(), 1)
 	}
 	return int(r.turn % n)

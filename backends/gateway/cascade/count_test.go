@@ -58,9 +58,9 @@ func TestCountRefuses(t *testing.T) {
 	}
 }
 
-// TestCountThrough: a provider counts through a user's own key, also where its first
+// TestCountWithUserKey: a provider counts through a user's own key, also where its first
 // connection is dead, and never through the operator's.
-func TestCountThrough(t *testing.T) {
+func TestCountWithUserKey(t *testing.T) {
 	t.Parallel()
 	const counted = `{"input_tokens":4711}`
 	count := func(r *rig) int64 {

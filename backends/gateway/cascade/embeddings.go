@@ -28,32 +28,32 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	}
 	r.resolve(routing)
 	names := routing.Entries()
-	asked, exact := routing.Entry(r.model)
+	entry, exact := routing.Entry(r.model)
 	if !exact {
 		for _, name := range names {
 			if c, _ := routing.Entry(name); c.Model.Embeddings && c.Model.Family == r.model {
-				asked = c
+				entry = c
 				break
 			}
 		}
 	}
 	switch {
-	case asked == nil:
+	case entry == nil:
 		return nil, r.noVectors(routing, names)
-	case !asked.Model.Embeddings && !asked.Custom: // what a user's own server can do is not known
+	case !entry.Model.Embeddings && !entry.Custom: // the abilities of a user's own server are unknown
 		return nil, &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model",
 			NoRetry: true,
 			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no vectors" + r.vectorModels(routing, names),
 		}
 	}
-	list := r.req.forbids(asked)
+	list := r.req.forbids(entry)
 	if exact && list != "" {
 		return nil, notAllowed(r.model, list)
 	}
-	plan := []*keychain.Candidate{asked}
+	plan := []*keychain.Candidate{entry}
 	for _, name := range names {
-		if c, _ := routing.Entry(name); c != asked && c.Model.Embeddings && c.Model.Family == asked.Model.Family {
+		if c, _ := routing.Entry(name); c != entry && c.Model.Embeddings && c.Model.Family == entry.Model.Family {
 			plan = append(plan, c)
 		}
 	}
@@ -86,16 +86,16 @@ func (r *run) noVectors(routing *keychain.Routing, names []string) error {
 // vectorModels returns the end of an error message, which lists the models that make vectors.
 func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
 	const limit = 20
-	var made []string
+	var models []string
 	for _, name := range names {
-		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.forbids(c) == "" && len(made) < limit {
-			made = append(made, name)
+		if c, _ := routing.Entry(name); c.Model.Embeddings && r.req.forbids(c) == "" && len(models) < limit {
+			models = append(models, name)
 		}
 	}
-	if len(made) == 0 {
+	if len(models) == 0 {
 		return "; no connected provider has one"
 	}
-	return "; use one of " + strings.Join(made, ", ")
+	return "; use one of " + strings.Join(models, ", ")
 }
 
 // embedding prepares a request for vectors for a candidate.

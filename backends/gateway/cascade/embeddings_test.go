@@ -94,7 +94,7 @@ func mustEmbed(t *testing.T, model string) *embeddings.Request {
 }
 
 // An answer that has not a vector for each text reaches nobody.
-func TestEmbeddingsOfALiar(t *testing.T) {
+func TestEmbeddingsWithMissingVectors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: vectorModels})
 	r.alpha.does(reply(200, strings.Replace(vectorsOf("x"), `"data":[`, `"data":[{"embedding":[1]},`, 1)))

@@ -30,7 +30,7 @@ type exchange struct {
 	header  map[string]string
 	dropped []string
 	pass    hub.Pass
-	vectors *embeddings.Pass // in place of pass, where vectors were asked for
+	vectors *embeddings.Pass // used instead of pass for a request for vectors
 
 	// The body is either the client's own with changes (ask, shape and shaped), or a newly written one (written).
 	ask     *native.Request
@@ -169,16 +169,16 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	}
 	reply := r.reply(c)
 	target.State = reply.KeepItem != nil && c.Model.Reasoning
-	if own, ok := format.(formats.Editor); ok && r.edits(c, format) {
-		written, err := own.Edit(h, target, r.req.open)
+	if editor, ok := format.(formats.Editor); ok && r.edits(c, format) {
+		written, err := editor.Edit(h, target, r.req.open)
 		if err != nil {
 			return nil, err
 		}
-		if len(own.Facts().Header) > 0 {
+		if len(editor.Facts().Header) > 0 {
 			x.header = r.req.Header
 		}
-		x.pass = own.NewPass(h, reply)
-		x.written, x.dropped = written.Body, written.Dropped // what the reader left out is still in the client's own bytes
+		x.pass = editor.NewPass(h, reply)
+		x.written, x.dropped = written.Body, written.Dropped // the client's bytes still have the reader's dropped fields
 		return x, nil
 	}
 	if h.OwnFormatError != nil {
@@ -211,7 +211,7 @@ func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	}
 	reply := r.reply(c)
 	check := reply
-	check.KeepItem = nil // its ids are not those that the client gets
+	check.KeepItem = nil // the check makes other ids than the client's
 	return hub.Streamed(x.format.NewReader(c.Provider), r.writer(c, h, reply), r.writer(c, h, check)), nil
 }
 
@@ -291,13 +291,13 @@ func (r *run) onlyChat() bool {
 }
 
 // unchanged reports whether a chat upstream accepts a chat client's messages unchanged.
-func (r *run) unchanged(c *keychain.Candidate, wants *shape) bool {
+func (r *run) unchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	calls := ask.Traits&native.TraitCalls != 0
 	switch {
 	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
 		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
-		wants.callIDMax > 0 && ask.LongestCallID > wants.callIDMax,
+		changes.callIDMax > 0 && ask.LongestCallID > changes.callIDMax,
 		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
 		s.Alternation && ask.Traits&native.TraitRepeats != 0,
 		ask.Traits&native.TraitStray != 0,
@@ -336,8 +336,8 @@ func (r *run) hub() (*hub.Request, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 		r.req.Hub = h
-		r.held = r.req.Chat.Lease // for the copy of the text that remains after the commit point
-		r.held.Take()
+		r.chatLease = r.req.Chat.Lease // for the text that the request still needs after the commit point
+		r.chatLease.Take()
 	}
 	return r.req.Hub, nil
 }

@@ -140,9 +140,9 @@ func checkForeign(t *testing.T, format hub.Format, member, body string) {
 	}
 }
 
-// TestTwiceGiven: a member that is given twice, however its name is escaped, is
+// TestDuplicateMembers: a member that is given twice, however its name is escaped, is
 // refused by its name.
-func TestTwiceGiven(t *testing.T) {
+func TestDuplicateMembers(t *testing.T) {
 	t.Parallel()
 	for surface, pairs := range map[hub.Format]map[string]string{
 		hub.Chat: {

@@ -164,7 +164,7 @@ func (r *run) forward(
 	resp, err := r.transport(c, fresh).RoundTrip(request)
 	if refusal := f.refused(); refusal != nil {
 		if err == nil {
-			_ = resp.Body.Close() // its answer is to half a body
+			_ = resp.Body.Close() // the answer is to an incomplete body
 		}
 		return unfit(refusal)
 	}
@@ -242,7 +242,7 @@ func (r *run) passOn(
 	if kind := strings.ToLower(media); strings.HasPrefix(kind, "text/html") ||
 		strings.HasPrefix(kind, "application/xhtml") {
 		if !f.Held && f.Method == http.MethodGet {
-			media = "application/octet-stream" // somebody's file
+			media = "application/octet-stream" // a user's file, which a browser must not render
 		} else {
 			return &failure{
 				class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",
@@ -307,7 +307,7 @@ func (r *run) passOn(
 // maxHeld limits an answer that is held until Answered has returned.
 const maxHeld = 1 << 20
 
-// copy copies the body of an answer from from to the client, piece by piece, and keeps its end in tail. Each piece must
+// copy copies the body from of an answer to the client, piece by piece, and keeps its end in tail. Each piece must
 // arrive within the idle time in l.
 func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) error {
 	buffer := make([]byte, 32<<10)
@@ -329,7 +329,7 @@ func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) err
 			return nil
 		}
 		if err != nil {
-			r.late, r.req.Forward.Broken = transient, true
+			r.streamFailure, r.req.Forward.Broken = transient, true
 			return err
 		}
 	}

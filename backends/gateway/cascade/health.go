@@ -48,10 +48,10 @@ type State struct {
 	Until                             time.Time
 	LastSuccess, LastFailure, Last429 time.Time
 
-	failures    int           // of a provider, inside the window
-	firstOfMany time.Time     // when the window began
-	backoff     time.Duration // the last cooldown of a provider
-	witnesses   *witnesses    // of a provider for everyone; nil if there are none
+	failures    int           // failures of a provider within the window
+	firstOfMany time.Time     // start of the window
+	backoff     time.Duration // length of a provider's last cooldown
+	witnesses   *witnesses    // for a provider's state for everyone; nil if no user saw a failure
 }
 
 // troubled reports whether a success would change a provider's state. A nil state is not troubled.
@@ -75,7 +75,7 @@ func (w *witnesses) enough(user string, now time.Time) bool {
 			break
 		}
 		if w[i].failed.Before(w[slot].failed) {
-			slot = i // the oldest gives way
+			slot = i // the oldest entry is replaced
 		}
 	}
 	w[slot].user, w[slot].failed = user, now
@@ -138,8 +138,8 @@ func (h *Health) blocked(provider, key, model string) (until time.Time, status S
 func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
 	until, status = h.blocked(provider, key.ID, model)
 	if key.Shared() {
-		if mine, other := h.blocked(provider, key.Mine, model); mine.After(until) {
-			return mine, other
+		if userUntil, userStatus := h.blocked(provider, key.Mine, model); userUntil.After(until) {
+			return userUntil, userStatus
 		}
 	}
 	return until, status
@@ -255,12 +255,12 @@ func (s *State) settle(now time.Time) {
 // incident is one failure of a provider, in a request of one user, that is likely to pass.
 type incident struct {
 	provider, user string
-	// own is set if the provider is the user's own server.
-	own bool
+	// userServer is set if the provider is the user's own server.
+	userServer bool
 	// unreachable is set if there was no connection, which no request can cause.
 	unreachable bool
 	reason      string
-	wait        time.Duration // the time that the provider asked for; 0 if it asked for none
+	wait        time.Duration // wait requested by the provider, or 0
 }
 
 // failed records an incident. The second incident within a minute starts the provider's back-off for the user. The
@@ -270,7 +270,7 @@ func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
 		h.count(state, now, i.reason, i.wait)
 	})
-	if i.own {
+	if i.userServer {
 		return until, false
 	}
 	ofAll := h.update(scope{provider: i.provider}, func(state *State, now time.Time) {
@@ -375,8 +375,8 @@ func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	if !key.Shared() {
 		return found
 	}
-	if mine := h.Lookup(provider, key.Mine, model); mine.Until.After(found.Until) {
-		found.Status, found.Reason, found.Until = mine.Status, mine.Reason, mine.Until
+	if userState := h.Lookup(provider, key.Mine, model); userState.Until.After(found.Until) {
+		found.Status, found.Reason, found.Until = userState.Status, userState.Reason, userState.Until
 	}
 	return found
 }

@@ -67,7 +67,7 @@ func TestHealthBurstIsOneOutage(t *testing.T) {
 	}
 }
 
-func TestHealthFailuresApart(t *testing.T) {
+func TestHealthFailuresFarApart(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
@@ -195,7 +195,7 @@ func TestHealthIsBounded(t *testing.T) {
 	h, c := newTestHealth()
 	h.limit("p", "keep", "m", ReasonRateLimited, time.Hour)
 	for i := range maxStates + 1000 {
-		h.failed(incident{provider: fmt.Sprint("https://", i), user: "u", own: true, reason: ReasonErrors})
+		h.failed(incident{provider: fmt.Sprint("https://", i), user: "u", userServer: true, reason: ReasonErrors})
 	}
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d states", n)
@@ -232,7 +232,7 @@ func TestHealthIsBounded(t *testing.T) {
 }
 
 // What one user meets counts for that user, however often.
-func TestHealthIsTheUsersOwn(t *testing.T) {
+func TestHealthOfOneUser(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
@@ -313,7 +313,7 @@ func TestHealthUnreachable(t *testing.T) {
 	h, _ := newTestHealth()
 	for range failuresToAct {
 		h.failed(incident{provider: "p", user: "u", unreachable: true, reason: ReasonErrors})
-		h.failed(incident{provider: "http://own", user: "u", own: true, unreachable: true, reason: ReasonErrors})
+		h.failed(incident{provider: "http://own", user: "u", userServer: true, unreachable: true, reason: ReasonErrors})
 	}
 	if !h.failing("p", "u") || !h.failing("p", "v") {
 		t.Error("an unreachable provider does not fail for everyone")
@@ -322,7 +322,7 @@ func TestHealthUnreachable(t *testing.T) {
 		t.Error("one's own server fails for others, or not at all")
 	}
 	for _, user := range []string{"v", "w", "x"} {
-		h.failed(incident{provider: "http://own", user: user, own: true, reason: ReasonErrors})
+		h.failed(incident{provider: "http://own", user: user, userServer: true, reason: ReasonErrors})
 	}
 	if h.failing("http://own", "y") {
 		t.Error("one's own server has a state for everyone")

@@ -43,15 +43,15 @@ const usualCallID = 40
 type fixes struct {
 	until time.Time
 	drop  []string
-	limit string // the name of the token limit that works
-	chat  bool   // only the chat format works
-	ids   bool   // only short ids of calls work
-	clash bool   // tools and an effort do not work together in chat completions
+	limit string // the name under which the token limit is accepted
+	chat  bool   // only the chat format is accepted
+	ids   bool   // only short tool call ids are accepted
+	clash bool   // chat completions refuse tools together with an effort
 }
 
 // with adds the fix for a refused parameter: max_tokens and max_completion_tokens are renamed to each other, other
 // parameters are left out.
-func (f *fixes) with(param string) {
+func (f *fixes) add(param string) {
 	switch param {
 	case catalog.FieldMaxCompletionTokens:
 		f.limit = catalog.FieldMaxTokens
@@ -107,7 +107,7 @@ func (l *Learned) add(provider, user, model, param string) {
 	} else if len(l.fix) >= maxLearned {
 		clear(l.fix) // each is learned again by one refused request
 	}
-	f.with(param)
+	f.add(param)
 	l.fix[s] = f
 }
 

@@ -12,7 +12,7 @@ import (
 
 // A client that leaves before the first content has made an upstream work: the prompt
 // counts, for the candidate that was asked last.
-func TestLeavingIsNotFree(t *testing.T) {
+func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 	t.Parallel()
 	head := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -70,7 +70,7 @@ func TestLeavingIsNotFree(t *testing.T) {
 }
 
 // What no upstream was sent costs nothing, whenever the client leaves.
-func TestLeavingBeforeAnythingWasSent(t *testing.T) {
+func TestLeavingBeforeTheRequestIsSent(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

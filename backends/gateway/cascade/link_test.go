@@ -215,8 +215,8 @@ func (n noFiles) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, n.err
 }
 
-// TestOutOfFiles: a gateway that can make no connection, or none any more, is busy, its providers are not to blame.
-func TestOutOfFiles(t *testing.T) {
+// TestOutOfFileDescriptors: a gateway that can make no connection, or none any more, is busy, its providers are not to blame.
+func TestOutOfFileDescriptors(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"of the process": &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)},

@@ -144,7 +144,7 @@ func TestMark(t *testing.T) {
 }
 
 // What others mean by 508 is a failure like any.
-func TestForeign508(t *testing.T) {
+func TestStatus508OfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	r.alpha.does(refusal(508, "", "resource limit reached"))

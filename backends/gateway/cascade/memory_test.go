@@ -36,9 +36,9 @@ func inUse() int64 {
 	return int64(now.HeapAlloc) //nolint:gosec // it fits
 }
 
-// TestClaimedLength: the length that an upstream claims takes no memory until it
+// TestContentLengthTakesNoMemory: the length that an upstream claims takes no memory until it
 // comes.
-func TestClaimedLength(t *testing.T) { //nolint:paralleltest // it measures the process
+func TestContentLengthTakesNoMemory(t *testing.T) { //nolint:paralleltest // it measures the process
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able + `}`})
 	r.engine.Budget = memory.New(1 << 30)
 	const requests = 20
@@ -175,9 +175,9 @@ func prompted(surface hub.Format, more string, size int) []byte {
 	return []byte(`{"model":"alpha/a-low","stream":true,"max_tokens":77,"fallbacks":[],` + more + `"messages":[{"role":"user","content":"` + prompt + `"}]}`)
 }
 
-// TestStreamsLetGoOfBodies: while an answer streams, what the client has sent and what was
+// TestStreamsReleaseBodies: while an answer streams, what the client has sent and what was
 // sent to the upstream is in memory no more, nor counted, and its tokens are known still.
-func TestStreamsLetGoOfBodies(t *testing.T) { //nolint:paralleltest // it measures the process
+func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measures the process
 	const size = 24 << 20
 	begun := map[hub.Format]string{
 		hub.Chat: role + text("begun"),
@@ -236,9 +236,9 @@ func TestStreamsLetGoOfBodies(t *testing.T) { //nolint:paralleltest // it measur
 	}
 }
 
-// TestMemoryBehindTheCommitPoint: a stream that the gateway has no memory for is told
+// TestMemoryAfterTheCommitPoint: a stream that the gateway has no memory for is told
 // so in its own words.
-func TestMemoryBehindTheCommitPoint(t *testing.T) {
+func TestMemoryAfterTheCommitPoint(t *testing.T) {
 	t.Parallel()
 	for _, surface := range []hub.Format{hub.Chat, hub.Messages} {
 		r := newRig(t, setup{keys: []string{"alpha"}})
@@ -324,9 +324,9 @@ func (p *paced) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// TestAnswersAreTaken: an answer that takes memory of the budget has a write deadline
+// TestAnswerWriteDeadline: an answer that takes memory of the budget has a write deadline
 // until it is through.
-func TestAnswersAreTaken(t *testing.T) {
+func TestAnswerWriteDeadline(t *testing.T) {
 	t.Parallel()
 	for size, limited := range map[int]bool{1 << 10: false, 300 << 10: true} {
 		r := newRig(t, setup{keys: []string{"alpha"}})

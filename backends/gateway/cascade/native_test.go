@@ -161,7 +161,7 @@ func TestNativeIdentity(t *testing.T) {
 
 // What only the vendor's servers can do goes to an upstream of the client's own format as
 // it came, and to no other; without one it is the client's mistake.
-func TestNativeOwn(t *testing.T) {
+func TestNativeVendorFeatures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		format        hub.Format

@@ -65,7 +65,7 @@ func (r *run) note(
 // incident describes a failure for the health table.
 func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	return incident{
-		provider: providerScope(c), user: r.req.User, own: c.Custom, unreachable: f.unreachable, reason: f.reason,
+		provider: providerScope(c), user: r.req.User, userServer: c.Custom, unreachable: f.unreachable, reason: f.reason,
 		wait: f.wait,
 	}
 }
@@ -108,7 +108,7 @@ func (r *run) failure() error {
 			Status: http.StatusBadRequest, Code: "content_policy_violation", Type: "invalid_request_error", NoRetry: true,
 			Message: "the content was refused by the provider's content policy",
 		}
-	case r.only(unable) && r.earliest.IsZero(): // none that is cooling down might do better
+	case r.only(unable) && r.earliest.IsZero(): // no candidate in a cooldown could do better
 		return &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", NoRetry: true,
 			Message: "no model is available for this request: " + r.result.Failed[len(r.result.Failed)-1].Message,

@@ -168,21 +168,21 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	if isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
 		return tier
 	}
-	var asked catalog.Tier
+	var wanted catalog.Tier
 	switch r.from.TierEffort(r.req.Hub) {
 	case "low":
-		asked = catalog.Low
+		wanted = catalog.Low
 	case "medium":
-		asked = catalog.Medium
+		wanted = catalog.Medium
 	case "high", "xhigh", "max":
-		asked = catalog.High
+		wanted = catalog.High
 	default:
 		return tier
 	}
 	if r.req.EffortMode == keychain.EffortMax {
-		return max(tier, asked)
+		return max(tier, wanted)
 	}
-	return asked
+	return wanted
 }
 
 // remoteImage reports whether the request refers to an image by an address instead of including it.
@@ -247,11 +247,11 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 
 // filter collects candidates that can carry the request.
 type filter struct {
-	run     *run
-	list    []*keychain.Candidate
-	seen    int // candidates looked at
-	small   int // of these, those left out for their context window
-	missing string
+	run      *run
+	list     []*keychain.Candidate
+	examined int // number of candidates added or left out
+	tooSmall int // candidates left out for their context window
+	missing  string
 	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
 	// is empty if no candidate was left out for this reason.
 	forbidden string
@@ -260,13 +260,13 @@ type filter struct {
 // add appends the usable candidates of one tier. The candidate with which the conversation stays comes first.
 // Candidates of failing providers, and those without JSON schemas for a request that needs them, come last.
 func (f *filter) add(tier []*keychain.Candidate) {
-	var late []*keychain.Candidate
+	var last []*keychain.Candidate
 	from := len(f.list)
 	for _, c := range tier {
 		if f.has(c) {
 			continue
 		}
-		f.seen++
+		f.examined++
 		lack, list := f.lacks(c), f.run.req.forbids(c)
 		if lack != "" || list != "" {
 			f.leave(c, lack, list)
@@ -278,14 +278,14 @@ func (f *filter) add(tier []*keychain.Candidate) {
 		}
 		switch {
 		case failing || f.run.emulates(c):
-			late = append(late, c)
+			last = append(last, c)
 		case c.Entry == f.run.stay.entry:
 			f.list = slices.Insert(f.list, from, c)
 		default:
 			f.list = append(f.list, c)
 		}
 	}
-	f.list = append(f.list, late...)
+	f.list = append(f.list, last...)
 }
 
 // leave records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
@@ -296,7 +296,7 @@ func (f *filter) leave(c *keychain.Candidate, lack, list string) {
 		f.forbidden = list
 		lack = lackAllowed + list
 	case lackWindow:
-		f.small++
+		f.tooSmall++
 	}
 	f.missing = lack
 	if f.run.explains {
@@ -319,7 +319,7 @@ const (
 	lackFiles   = "file input"
 	lackPrefill = "continuing an assistant message (assistant prefill)"
 	lackOwn     = "the client's own format"
-	lackAllowed = "a place among " // and the name of a list
+	lackAllowed = "a place among " // followed by the name of a list
 	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
 )
 
@@ -366,28 +366,28 @@ func (r *run) untranslatable() *apierror.Error {
 	if r.req.Hub == nil {
 		return nil
 	}
-	own, _ := apierror.From(r.req.Hub.OwnFormatError)
-	return own
+	err, _ := apierror.From(r.req.Hub.OwnFormatError)
+	return err
 }
 
 // noCandidates returns the error for a plan without candidates.
 func (f *filter) noCandidates() error {
-	if f.seen > 0 && f.small == f.seen {
+	if f.examined > 0 && f.tooSmall == f.examined {
 		return contextTooLong()
 	}
 	message := "no model is available for this request: all candidates of the tier and below are disabled, excluded, or of providers without a key"
-	if f.seen > 0 {
+	if f.examined > 0 {
 		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
 	}
-	if own := f.run.untranslatable(); own != nil && f.forbidden != "" {
+	if untranslatable := f.run.untranslatable(); untranslatable != nil && f.forbidden != "" {
 		return &apierror.Error{
-			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: own.Param,
+			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: untranslatable.Param,
 			NoRetry: true,
 			Message: "no model is available for this request, since those that can carry it are not among " + f.forbidden +
-				": " + own.Message,
+				": " + untranslatable.Message,
 		}
-	} else if own != nil && f.missing == lackOwn {
-		return own
+	} else if untranslatable != nil && f.missing == lackOwn {
+		return untranslatable
 	}
 	status := http.StatusConflict
 	mistakes := f.run.from.Facts().Mistakes

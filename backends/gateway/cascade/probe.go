@@ -17,7 +17,7 @@ import (
 // Probe is the result of testing one key.
 type Probe struct {
 	OK      bool
-	Model   string // that was asked
+	Model   string // the model that was asked
 	Latency time.Duration
 	// Failure describes the failed attempt. It is nil if OK is set.
 	Failure *apierror.Attempt

@@ -27,7 +27,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.UsageSource = "estimated"
 	}
 	if _, known := PseudoTier(model); !known && (result.Candidate == nil || result.Candidate.Entry != model) {
-		record.AskedModel = wire.Mask(model, 200) // it may be anything that a client sent, even a key
+		record.AskedModel = wire.Mask(model, 200) // the client's text may be anything, even a key
 	}
 	if c := result.Candidate; c != nil {
 		record.Provider, record.Model, record.ProviderKey = c.Provider.Code, c.ModelName(), result.Key

@@ -43,7 +43,8 @@ type Request struct {
 	Sealer *hub.Sealer
 	// TeamID is the team whose spending the request counts towards. It is empty if the user is in no team.
 	TeamID string
-	// Tags are the client's labels of the request. EndUser is the person for whom the client makes it. See Label.
+	// Tags are the client's labels of the request. EndUser is the person for whom the client sends the request. See
+	// Label.
 	Tags    []string
 	EndUser string
 	// KeyID is the id of the gateway key. It is part of prompt cache keys, so that the caches of different keys are

@@ -74,8 +74,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if text == "" {
 		return 0, false
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return at.Sub(now), true
+	if retry, err := http.ParseTime(text); err == nil {
+		return retry.Sub(now), true
 	}
 	return parseWait(text, now)
 }
@@ -125,8 +125,8 @@ func parseWait(text string, now time.Time) (time.Duration, bool) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, true
 	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at.Sub(now), true
+	if reset, err := time.Parse(time.RFC3339, text); err == nil {
+		return reset.Sub(now), true
 	}
 	return 0, false
 }

@@ -31,11 +31,11 @@ const (
 
 // ParseOrder returns the order of the given name, or an error if the name is unknown.
 func ParseOrder(name string) (Order, error) {
-	at := slices.Index(orders, name)
-	if at < 0 {
+	index := slices.Index(orders, name)
+	if index < 0 {
 		return 0, fmt.Errorf("unknown order %.100q, known are catalog, price, latency, weights", name)
 	}
-	return Order(at), nil //nolint:gosec // one of four
+	return Order(index), nil //nolint:gosec // one of four
 }
 
 var orders = []string{"catalog", "price", "latency", "weights"}
@@ -62,7 +62,7 @@ func (r *run) tier(routing *keychain.Routing, t catalog.Tier) []*keychain.Candid
 		}
 	}
 	if order == OrderLatency {
-		r.markMoved() // the next request may measure other times, and its conversation must not move
+		r.markMoved() // later measurements must not move the conversation
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *keychain.Candidate) int {
@@ -123,7 +123,7 @@ type average struct {
 
 // Limits of the measurements.
 const (
-	latencyAge  = 10 * time.Minute // after which a candidate is measured anew
+	latencyAge  = 10 * time.Minute // age after which a candidate is measured again
 	maxMeasured = 10_000
 )
 

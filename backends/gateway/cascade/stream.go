@@ -52,7 +52,7 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 			}
 			continue
 		}
-		had := len(s.pending)
+		before := len(s.pending)
 		progress, err := s.take(event, err)
 		if err != nil {
 			return s.failed(ctx, resp, err)
@@ -61,14 +61,14 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 			if !progress.Proof && !progress.Done {
 				if !s.thinks && (progress.Thinks || s.pass.Usage().Reasoning > 0) {
 					first.Stop()
-					s.think()
+					s.startThinking()
 				}
 				continue
 			}
 			first.Stop()
 			s.commit()
 		}
-		if len(s.pending) > had {
+		if len(s.pending) > before {
 			s.unheard = 0
 		}
 		if progress.Done {
@@ -124,13 +124,13 @@ type relay struct {
 	rc        *http.ResponseController
 	committed bool
 	thinks    bool         // the model has begun to think before the commit point
-	sign      []byte       // the keep-alive to send after the commit point
+	sign      []byte       // the keep-alive message for the time after the commit point
 	pending   []byte       // events for the client
-	share     memory.Share // memory for events of unusual size
+	share     memory.Share // memory for unusually large events
 	unheard   int          // bytes read since the last event for the client
 
-	mu          sync.Mutex // guards the writer and the fields below, since the watch writes too
-	begun       bool       // the client has the head of the answer
+	mu          sync.Mutex // guards w and the fields below, since the timer's function writes too
+	begun       bool       // the header was sent to the client
 	dirty       bool
 	ended       bool
 	lastByte    time.Time // when the last byte came from the upstream
@@ -181,7 +181,7 @@ func (s *relay) Room(size int) error {
 
 // think starts the silence timer for a model that thinks before its first content. Nothing is sent to the client
 // meanwhile, so another candidate may still answer.
-func (s *relay) think() {
+func (s *relay) startThinking() {
 	s.thinks = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +262,7 @@ func (s *relay) unsent() bool {
 func (s *relay) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended { // a late flush by drain: the writer is no longer ours
+	if s.ended { // drain's timer fired late: the response may have ended
 		return nil
 	}
 	err := s.writeLocked()
@@ -350,11 +350,11 @@ func (s *relay) done() *failure {
 // since the client's answer ends only afterwards. Usually it does not wait at all, and the last events and the end of
 // the answer are sent together.
 func (s *relay) drain() {
-	late := time.AfterFunc(flushTime, func() { _ = s.flush() }) // the request's context notices a client that left
-	defer late.Stop()
+	flushTimer := time.AfterFunc(flushTime, func() { _ = s.flush() }) // the request's context notices a client that left
+	defer flushTimer.Stop()
 	timer := time.AfterFunc(drainTime, func() { s.cancel(context.Canceled) })
 	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // how it ends no longer matters
+	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // an error at the end of the body does not matter any more
 }
 
 // left ends an incomplete stream after the client has left: it stores the usage and calls leave. It returns nil.
@@ -393,7 +393,7 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 		}
 	}
 	f.redact(s.run.key.Secret)
-	s.run.late = f.class
+	s.run.streamFailure = f.class
 	s.run.result.Code = "upstream_stream_error"
 	message := "the upstream's stream broke: " + f.message
 	if f.class == busy {

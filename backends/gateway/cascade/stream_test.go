@@ -217,7 +217,7 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 }
 
 // An answer that is whole but for the end of its stream is an answer.
-func TestStreamWithoutItsEnd(t *testing.T) {
+func TestStreamWithoutDone(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]step{"end": stream(), "dropped": drop, "usage, dropped": then(stream(usageLine), drop), "comment": stream(": bye\n\n")} {
 		t.Run(name, func(t *testing.T) {

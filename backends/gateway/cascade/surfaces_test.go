@@ -55,7 +55,7 @@ func question(surface hub.Format, model string, streams bool, more ...string) st
 
 // Specification 7.5: a model that knows no schemas is asked in words, behind those
 // that do, and what it answers is held to the schema unless it streams.
-func TestSchemaInWords(t *testing.T) {
+func TestSchemaAsInstruction(t *testing.T) {
 	t.Parallel()
 	forms(t, func(t *testing.T, surface hub.Format, streams bool) {
 		const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`

@@ -17,7 +17,7 @@ func (r *rig) as(account *keychain.Account) *rig {
 
 // What a request of one user brings about, a provider that breaks or falls silent
 // over it, changes nothing for the others.
-func TestTenantsFailApart(t *testing.T) {
+func TestUsersFailIndependently(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]step{
 		"500": refusal(500, "", "m"), "503 that asks to wait": refusal(503, "", "m", "Retry-After", "60"), "no answer": reply(200, `{"choices":[]}`),
@@ -50,7 +50,7 @@ func TestTenantsFailApart(t *testing.T) {
 }
 
 // What three users meet is the provider's fault.
-func TestOutageIsEverybodys(t *testing.T) {
+func TestOutageCountsForEveryone(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha", "beta"}
 	r := newRig(t, setup{keys: keys})
@@ -74,7 +74,7 @@ func TestOutageIsEverybodys(t *testing.T) {
 }
 
 // Nor can a request keep a connection from coming about.
-func TestUnreachableForEverybody(t *testing.T) {
+func TestUnreachableForEveryone(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha", "beta"}
 	r := newRig(t, setup{keys: keys})
@@ -102,7 +102,7 @@ func TestUnreachableForEverybody(t *testing.T) {
 }
 
 // Two users at one address: the one who makes it fail makes it fail for themselves.
-func TestSharedAddressFailsApart(t *testing.T) {
+func TestSharedAddressFailsIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
 	one, two := newUpstream(t, "one"), newUpstream(t, "two")
@@ -129,7 +129,7 @@ func TestSharedAddressFailsApart(t *testing.T) {
 
 // What a provider refuses in the request of one user, who may have chosen the words of the
 // refusal, is left out of nobody else's.
-func TestRefusedParametersAreLearnedApart(t *testing.T) {
+func TestRefusedParametersAreLearnedPerUser(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha"}
 	r := newRig(t, setup{keys: keys})

@@ -85,10 +85,10 @@ func thinks(t *testing.T, surface, format hub.Format, s setup, acts []act, open 
 	})
 }
 
-// TestThinkingTakesItsTime checks specification 13.2: a sign that the model thinks ends the
+// TestThinkingTimeLimits checks specification 13.2: a sign that the model thinks ends the
 // clock of the first content. From then on silence counts, up to the time of a whole answer,
 // and an error fails over as before.
-func TestThinkingTakesItsTime(t *testing.T) {
+func TestThinkingTimeLimits(t *testing.T) {
 	t.Parallel()
 	every := func(d time.Duration, times int, text string) []act {
 		acts := make([]act, 0, times)

@@ -345,7 +345,7 @@ func TestConnectTimeout(t *testing.T) {
 }
 
 // What the client gets while nothing flows, and when the gateway gives up.
-func TestSilence(t *testing.T) {
+func TestKeepAliveAndIdleTime(t *testing.T) {
 	t.Parallel()
 	s := time.Second
 	comments, drops := make([]act, 0, 20), make([]act, 0, 20)
@@ -471,7 +471,7 @@ func slowClient(t *testing.T, size int) {
 }
 
 // An upstream that keeps its body open behind [DONE] holds the client for a moment only.
-func TestOpenEnd(t *testing.T) {
+func TestBodyOpenAfterDone(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]act{"silent": nil, "talking": {{0, strings.Repeat("x", 1<<20)}}, "drip": {{time.Millisecond, "x"}, {time.Second, "x"}}} {
 		t.Run(name, func(t *testing.T) {

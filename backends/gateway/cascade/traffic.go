@@ -55,7 +55,7 @@ func (t *Traffic) make(s scope) *rings {
 		return r
 	}
 	if len(t.keys) >= maxCounted {
-		for other := range t.keys { // any key will do: its next attempt starts a new count
+		for other := range t.keys { // an arbitrary key: its next attempt starts a new count
 			delete(t.keys, other)
 			if len(t.keys) < maxCounted*9/10 {
 				break

@@ -149,7 +149,7 @@ func unfit(err error) *failure {
 		if e.Code != "" {
 			f.code = e.Code
 		}
-		if e.Status == http.StatusBadRequest { // the next one may say the same
+		if e.Status == http.StatusBadRequest { // the next candidate may report the same mistake
 			f.class = client
 		}
 	}

@@ -90,8 +90,8 @@ func TestPackedStreamBreaks(t *testing.T) {
 	}
 }
 
-// TestPackedNoise: little gzip makes much that is nothing for the client.
-func TestPackedNoise(t *testing.T) {
+// TestPackedComments: little gzip makes much that is nothing for the client.
+func TestPackedComments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	// Lines of some length: it is the bytes that are bounded, and each line takes its time.

@@ -82,7 +82,7 @@ func TestUsageOfBrokenStreams(t *testing.T) {
 }
 
 // The upstream's first guess of the output is no usage, also when the stream is complete.
-func TestUsageWithoutItsEnd(t *testing.T) {
+func TestUsageOfStreamWithoutDone(t *testing.T) {
 	t.Parallel()
 	events := []string{
 		bigStart, nativeHead(hub.Messages)[1], nativeText(hub.Messages, long), frame("content_block_stop", `"index":0`),
@@ -181,7 +181,7 @@ func TestSchemaMismatchBlamesNobody(t *testing.T) {
 
 // Specification 15.1: where the upstream tells no usage, the log has the number that the
 // client is told, pictures included.
-func TestEstimateIsWhatTheClientIsTold(t *testing.T) {
+func TestEstimateInLogAndAnswer(t *testing.T) {
 	t.Parallel()
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1000, 750))); err != nil { // 1000 tokens
@@ -294,7 +294,7 @@ func TestCannotCarry(t *testing.T) {
 }
 
 // The same for what only shows when the request is written.
-func TestCannotBeWritten(t *testing.T) {
+func TestCannotCarryWhenWritten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: speaks(hub.Messages)})
 	tiff := `"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AAAA"}}]}]`

@@ -25,7 +25,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		if streamed, err := r.streamed(c, x); err == nil {
 			pass = streamed
 		} else {
-			unstreamed = err // pass stays as it is, to learn the usage
+			unstreamed = err // the answer is refused below; pass still reads its usage
 		}
 	}
 	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
@@ -117,11 +117,11 @@ func reserve(ctx context.Context, share *memory.Share, body []byte) error {
 	if size > maxReply {
 		return errTooLarge
 	}
-	need := cap(body) + size
+	required := cap(body) + size
 	if size != len(body) {
-		need += size
+		required += size
 	}
-	return share.Grow(ctx, int64(need))
+	return share.Grow(ctx, int64(required))
 }
 
 // commit marks the commit point: from here on this candidate's answer goes to the client. It sets the answer's header
@@ -167,8 +167,8 @@ func (r *run) releaseBody() {
 	if !r.aliased {
 		r.model = r.req.Hub.Model // it was a part of the body
 	}
-	r.held.Give()
-	r.held = nil
+	r.chatLease.Give()
+	r.chatLease = nil
 	r.req.Release()
 }
 

@@ -22,7 +22,7 @@ func CheckObject(body []byte) error {
 	seen := make(map[string]struct{}, 16)
 	err = s.Object(func(key []byte) error {
 		if _, twice := seen[string(key)]; twice {
-			return GivenTwice(key)
+			return DuplicateMember(key)
 		}
 		if len(seen) == MaxFields {
 			return TooManyFields()
@@ -34,7 +34,7 @@ func CheckObject(body []byte) error {
 		err = s.End()
 	}
 	if err != nil {
-		return Syntax(err)
+		return SyntaxError(err)
 	}
 	return CheckUTF8(&s, body)
 }
@@ -47,8 +47,8 @@ func TooManyFields() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", MaxFields)
 }
 
-// GivenTwice returns the error with status 400 for a request in which a JSON object has the same member twice.
-func GivenTwice(key []byte) error {
+// DuplicateMember returns the error with status 400 for a request in which a JSON object has the same member twice.
+func DuplicateMember(key []byte) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 }
 
@@ -78,8 +78,8 @@ func CheckUTF8(s *jsontext.Scanner, body []byte) error {
 	return nil
 }
 
-// Syntax returns an error with status 400 for a scanner's syntax error, and any other error unchanged.
-func Syntax(err error) error {
+// SyntaxError returns an error with status 400 for a scanner's syntax error, and any other error unchanged.
+func SyntaxError(err error) error {
 	var se *jsontext.SyntaxError
 	if !errors.As(err, &se) {
 		return err

@@ -28,10 +28,10 @@ const (
 type EventStream struct {
 	body    io.ReadCloser
 	room    func(size int) error // nil if memory is not accounted for
-	large   bool                 // room was asked
+	large   bool                 // room was called for a large frame
 	decoder *eventstream.Decoder
-	in      []byte // what was read but is not a complete frame yet
-	out     []byte // what was decoded but not returned yet
+	in      []byte // bytes of incomplete frames
+	out     []byte // decoded events that were not returned yet
 	err     error
 }
 
@@ -78,11 +78,11 @@ func (e *EventStream) Close() error { return e.body.Close() }
 // grow enlarges the buffer for the next read. For a large buffer it calls Room with the memory of the frame, its
 // payload and the resulting event.
 func (e *EventStream) grow() error {
-	need := len(e.in) + frameRead
-	if need <= cap(e.in) {
+	required := len(e.in) + frameRead
+	if required <= cap(e.in) {
 		return nil
 	}
-	size := max(need, 2*cap(e.in))
+	size := max(required, 2*cap(e.in))
 	if size > burstBuffer && e.room != nil {
 		e.large = true
 		if err := e.room(3 * size); err != nil {

@@ -27,9 +27,9 @@ const maxSpelled = 24
 // might mistake such a member for one by which the request was routed, limited or priced (a guarded member). name is
 // the unescaped name. A foreign member is one of these:
 //
-//   - Another spelling of a guarded member. Decoders that ignore case take "Model" for "model" (Go's encoding/json, also
-//     with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol buffers).
-//     If they read two members as the same one, the last one counts.
+//   - Another spelling of a guarded member. Decoders that ignore case take "Model" for "model" (Go's encoding/json,
+//     also with the long s and the Kelvin sign), and others take "maxTokens" for "max_tokens" (JSON of protocol
+//     buffers). If they read two members as the same one, the last one counts.
 //   - The same limit or prompt under the name that it has in another API.
 //   - A member that makes an aggregator or a proxy behind the gateway use another model, provider, address or key.
 //
@@ -68,9 +68,9 @@ var guarded = func() map[string]guardedMember {
 		"model": anyAPI, "stream": anyAPI, "tools": anyAPI, "tool_choice": anyAPI, "service_tier": anyAPI,
 		"messages": APIChat | APIMessages, "max_tokens": APIChat | APIMessages, "thinking": APIChat | APIMessages,
 		"stream_options": APIChat | APIResponses, "store": APIChat | APIResponses,
-		"reasoning": APIChat | APIResponses, // some providers have it in chat
+		"reasoning": APIChat | APIResponses, // some providers accept it in chat
 		"input":     APIResponses | APIEmbeddings,
-		"prompt":    APIResponses, // the gateway refuses it there
+		"prompt":    APIResponses, // the Responses reader rejects it
 		"n":         APIChat, "max_completion_tokens": APIChat, "functions": APIChat, "function_call": APIChat,
 		"response_format": APIChat, "reasoning_effort": APIChat, "web_search_options": APIChat,
 		"extra_body":   APIChat, // see ForeignExtra

@@ -64,7 +64,7 @@ func objectMayFollow(text []byte) bool {
 		characters = bytes.TrimLeft(text, " \t\r\n")
 	)
 	if !bytes.HasPrefix(characters, []byte("{")) {
-		return true // it does not begin with an object
+		return true // the text does not begin with an object
 	}
 	for i := 0; i < len(characters); i++ {
 		b := characters[i]

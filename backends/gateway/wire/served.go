@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	maxTerm   = 32 // bytes of a word or of a tool's name
+	maxTerm   = 32 // bytes of a value or a tool's name
 	maxServed = 16 // number of tools
 )
 

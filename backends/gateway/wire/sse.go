@@ -89,7 +89,7 @@ func (e *EventReader) Next() (Event, error) {
 		return Event{Data: data}, nil
 	}
 	var event Event
-	have := false
+	hasData := false
 	// Offsets, not slices: a refill may move or replace the buffer.
 	name, data := span{}, span{}
 	if cap(e.joined) > burstBuffer {
@@ -97,11 +97,11 @@ func (e *EventReader) Next() (Event, error) {
 	}
 	e.joined = e.joined[:0]
 	began := e.began
-	keep := e.start // everything from here on belongs to the event being read
+	keep := e.start // the current event's bytes begin here
 	for {
 		line, err := e.line(&keep, &name, &data)
 		if err != nil {
-			if errors.Is(err, io.EOF) && have {
+			if errors.Is(err, io.EOF) && hasData {
 				return e.event(name, data), nil
 			}
 			if errors.Is(err, ErrWait) { // the event is read again from its start
@@ -113,7 +113,7 @@ func (e *EventReader) Next() (Event, error) {
 			return event, err
 		}
 		if line.empty() {
-			if have {
+			if hasData {
 				return e.event(name, data), nil
 			}
 			keep = e.start
@@ -122,7 +122,7 @@ func (e *EventReader) Next() (Event, error) {
 		}
 		text := e.buf[line.from:line.to]
 		if text[0] == ':' {
-			if !have && name.empty() { // inside an event it would split the event
+			if !hasData && name.empty() { // inside an event a comment would split the event
 				return Event{Comment: true}, nil
 			}
 			continue
@@ -139,8 +139,8 @@ func (e *EventReader) Next() (Event, error) {
 		switch string(field) {
 		case "data":
 			switch {
-			case !have:
-				data, have = value, true
+			case !hasData:
+				data, hasData = value, true
 			default:
 				if len(e.joined) == 0 {
 					e.joined = append(e.joined, e.buf[data.from:data.to]...)
@@ -237,7 +237,7 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 		}
 		e.scan = e.end
 		if e.err != nil {
-			if e.start < e.end && !errors.Is(e.err, ErrWait) { // a last line without an end
+			if e.start < e.end && !errors.Is(e.err, ErrWait) { // the last line has no line end
 				line := e.first(span{e.start, e.end})
 				e.start = e.end
 				return line, nil

@@ -158,7 +158,7 @@ type ask struct {
 
 func (a *ask) Read(p []byte) (int, error) { a.calls++; return a.r.Read(p) }
 
-func TestEventReaderReadsOnlyWhenItMust(t *testing.T) {
+func TestEventReaderReadsLazily(t *testing.T) {
 	t.Parallel()
 	r := &ask{r: strings.NewReader("data: 1\n\ndata: 2\n\n: c\n\ndata: 3\n\n")}
 	events := NewEventReader(r)

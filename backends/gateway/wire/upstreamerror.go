@@ -55,7 +55,7 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 		return e
 	}
 	root := gjson.ParseBytes(body)
-	if root.IsArray() { // Gemini's compatibility layer
+	if root.IsArray() { // Gemini's chat completions API
 		root = root.Get("0")
 	}
 	object := root

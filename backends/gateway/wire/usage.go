@@ -13,8 +13,8 @@ type Usage struct {
 	CacheRead, CacheWrite int64
 	CacheWriteHour        int64 // the part of CacheWrite that is kept for an hour
 	Reasoning             int64
-	Known                 bool    // the upstream stated it
-	Served                *Served // nil if the request was served in the ordinary way
+	Known                 bool    // the upstream stated the usage
+	Served                *Served // nil for ordinary service
 }
 
 // ScanUsage scans a usage object of the chat format, or null, and stores it in last. counts reports whether it did: a

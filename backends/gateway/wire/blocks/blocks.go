@@ -53,7 +53,7 @@ func (b *Block) finished() bool {
 func (b *Block) addArguments(text, plain []byte) {
 	from, wasBroken := len(b.Text), b.syntax.Broken()
 	if b.isHeld && from > MaxHeld {
-		return // it is not an object, or there is nothing in it
+		return // the arguments are not an object, or hold only white space
 	}
 	b.Text = append(b.Text, text...)
 	if !wasBroken {
@@ -147,7 +147,7 @@ type Answer struct {
 	refusal         []byte
 	textBytes       int64
 
-	index int  // of the first block
+	index int  // index of the first block
 	open  bool // the client has the beginning of the first block
 }
 
@@ -236,7 +236,7 @@ func (a *Answer) addReasoning(text []byte) {
 		return
 	}
 	b := a.last(Thinking)
-	if b == nil || b.Token != "" { // after its state a block is complete
+	if b == nil || b.Token != "" { // a block with its state is complete
 		b = a.add(Thinking)
 	}
 	if !a.Request.Answer.HideReasoningText {
@@ -248,7 +248,7 @@ func (a *Answer) addReasoning(text []byte) {
 // which there is no token is ignored.
 func (a *Answer) addState(state hub.State) {
 	if state.Data == "" && a.last(Thinking) == nil {
-		return // it only marks reasoning, of which none is visible
+		return // the state only marks reasoning, and the client has no reasoning
 	}
 	token := a.Reply.Token(state)
 	if token == "" {
@@ -299,9 +299,9 @@ func reuse(buffer []byte) []byte {
 
 // crowded reports whether more than MaxHeld bytes wait behind the first block.
 func (a *Answer) crowded() bool {
-	held := 0
+	waiting := 0
 	for i := 1; i < len(a.blocks); i++ {
-		held += len(a.blocks[i].Text)
+		waiting += len(a.blocks[i].Text)
 	}
-	return held > MaxHeld
+	return waiting > MaxHeld
 }

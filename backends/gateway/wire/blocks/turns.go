@@ -17,8 +17,8 @@ type Turns struct {
 	Format string
 	// Dst is the text written so far.
 	Dst   []byte
-	role  hub.Role // of the turn being written; 0 if there is none
-	turns int      // turns written
+	role  hub.Role // role of the turn being written; 0 before the first
+	turns int      // number of turns begun
 }
 
 // Contents writes the content blocks of one format. Its methods append a block to Turns.Dst.
@@ -163,7 +163,7 @@ func (w *Turns) assistant(c Contents, i int) error {
 		switch p.Kind {
 		case hub.PartText, hub.PartRefusal:
 		case hub.PartOther:
-			continue // it belongs to another format, and is history
+			continue // history in another format
 		default:
 			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the %s format does not carry",
 				i, w.Format)

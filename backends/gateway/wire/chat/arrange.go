@@ -132,8 +132,8 @@ func answeredCalls(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// merge adds message m to the message into before it. Adjacent texts become one, since some of these providers accept
-// only strings as content.
+// merge adds the content of m to into, the message before m. Adjacent texts become one, since some of these providers
+// accept only strings as content.
 func merge(into, m *hub.Message) {
 	into.Parts = slices.Clone(into.Parts)
 	more := m.Parts

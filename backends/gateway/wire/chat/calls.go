@@ -12,22 +12,22 @@ import (
 // calls holds the tool calls of one answer.
 type calls struct {
 	list     []*call
-	begun    int  // number of calls that were passed on
-	held     int  // bytes of arguments that wait for a name
+	begun    int  // number of calls already emitted
+	held     int  // bytes of arguments in calls without a name
 	chunk    int  // number of the current chunk with calls
-	separate bool // each entry is a call of its own
+	separate bool // each entry is a separate call
 }
 
 // call is one tool call.
 type call struct {
-	index     int    // the upstream's; unindexed if it gave none
-	id        string // the upstream's, cut at maxID; empty until it is known
-	out       string // the id that is passed on
+	index     int    // the upstream's index; unindexed if it sent none
+	id        string // the upstream's id, cut at maxID; empty until it is known
+	out       string // the id that is emitted
 	name      string
-	number    int // hub.Delta.Call; notBegun before it was passed on
-	chunk     int // the last chunk that had its name
+	number    int // hub.Delta.Call; notBegun before the call was emitted
+	chunk     int // the last chunk in which the call's name occurred
 	signature []byte
-	held      []byte // arguments before the name is known
+	held      []byte // arguments that arrived before the name
 	arguments wire.Repeats
 }
 
@@ -135,17 +135,17 @@ func (c *calls) find(p *callPiece) *call {
 	case p.indexed:
 		known := c.last(func(k *call) bool { return k.index == p.index })
 		if known == nil && len(p.id) > 0 {
-			known = c.last(func(k *call) bool { return k.index == unindexed && k.is(p.id) })
+			known = c.last(func(k *call) bool { return k.index == unindexed && k.hasID(p.id) })
 		}
 		if known != nil && c.beginsNew(known, p) {
 			return nil
 		}
 		return known
 	case len(p.id) > 0:
-		if known := c.last(func(k *call) bool { return k.is(p.id) }); known != nil {
+		if known := c.last(func(k *call) bool { return k.hasID(p.id) }); known != nil {
 			return known
 		}
-		if last.id == "" && len(p.name) == 0 { // the id of the last call comes late
+		if last.id == "" && len(p.name) == 0 { // some upstreams send the id after the beginning of the call
 			return last
 		}
 		return nil
@@ -168,7 +168,7 @@ func (c *calls) last(fits func(*call) bool) *call {
 // beginsNew reports whether an entry begins a new call although there is a call with its index, known: some upstreams
 // give every call the index 0.
 func (c *calls) beginsNew(known *call, p *callPiece) bool {
-	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.is(p.id)) {
+	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.hasID(p.id)) {
 		return false
 	}
 	if known.chunk == c.chunk || len(p.id) > 0 && known.id != "" {
@@ -197,7 +197,7 @@ func (c *calls) hold(k *call, arguments []byte) error {
 }
 
 // is reports whether id is the call's id at the upstream.
-func (c *call) is(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
+func (c *call) hasID(id []byte) bool { return c.id != "" && c.id == string(id[:min(len(id), maxID)]) }
 
 // text returns the arguments as the inside of a JSON string. An empty object counts as no arguments, since more may
 // follow.

@@ -17,7 +17,7 @@ type chunk struct {
 	details                     []byte // the JSON array reasoning_details
 	logprobs                    []byte // the JSON array logprobs.content
 	signature                   []byte // Gemini's signature of the message
-	padding                     []byte // OpenAI's, with another length in each chunk
+	padding                     []byte // OpenAI's padding, whose length varies between chunks
 	calls                       []callPiece
 	finish                      finish
 	failure                     []byte // the body or choice with an error; nil if there is none
@@ -299,7 +299,7 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 			p.name, err = c.word(s, kind)
 			return err
 		case "arguments":
-			if p.object = kind == jsontext.Object; p.object { // of the last one, as the text is
+			if p.object = kind == jsontext.Object; p.object { // object describes the last arguments, like p.arguments
 				p.arguments, err = c.raw(s)
 			} else {
 				p.arguments, err = c.text(s, kind)

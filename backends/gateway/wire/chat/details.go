@@ -11,7 +11,7 @@ import (
 type details struct {
 	list     []detail
 	size     int
-	overflow bool // there was too much; an incomplete list would be refused
+	overflow bool // some entries were too large; an incomplete list would be refused
 }
 
 // detail is an entry of reasoning_details, joined from its fragments.
@@ -19,7 +19,7 @@ type detail struct {
 	kind, index string // JSON text
 	members     []member
 	textName    string
-	text        []byte // of the member that grows, escaped
+	text        []byte // text of the member that grows, escaped
 }
 
 type member struct{ name, value string }
@@ -63,7 +63,7 @@ func (d *details) add(array []byte) {
 	}
 }
 
-// join merges an entry into the last entry if it is a fragment of it, and appends it otherwise.
+// join adds an entry. A fragment of the last entry is merged into that entry.
 func (d *details) join(entry *detail) {
 	d.size += len(entry.text)
 	if n := len(d.list); n > 0 && d.list[n-1].fits(entry) {

@@ -5,7 +5,7 @@ import "github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 // finish is the end of a choice as the upstream states it.
 type finish struct {
 	reason   string
-	sequence string // the text that stopped the model, if the upstream states it
+	sequence string // the stop sequence, if the upstream states it
 }
 
 // translate returns the finish reason (specification 5). calls is set if the answer has tool calls. A reason for a cut

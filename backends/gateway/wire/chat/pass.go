@@ -19,7 +19,7 @@ type pass struct {
 	includeUsage bool
 	promptTokens int64
 	stream       *native.Stream // nil before the first event
-	whole        native.Reply
+	reply        native.Reply
 }
 
 func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
@@ -38,7 +38,7 @@ func (p *pass) opened() *native.Stream {
 }
 
 func (p *pass) Whole(dst, body []byte) (_ []byte, err error) {
-	dst, p.whole, err = native.ReadReply(dst, body, p.model)
+	dst, p.reply, err = native.ReadReply(dst, body, p.model)
 	return dst, err
 }
 
@@ -48,14 +48,14 @@ func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
 func (p *pass) Usage() wire.Usage {
 	if p.stream == nil {
-		return p.whole.Usage
+		return p.reply.Usage
 	}
 	return p.stream.Usage()
 }
 
 func (p *pass) TextBytes() int64 {
 	if p.stream == nil {
-		return p.whole.TextBytes
+		return p.reply.TextBytes
 	}
 	return p.stream.TextBytes()
 }

@@ -31,7 +31,7 @@ type reasoningRecorder struct {
 	remember func(call string, reasoning []hub.Reasoning)
 	text     []byte // text without state so far, as the inside of a JSON string
 	list     []hub.Reasoning
-	size     int // bytes of text and list; reasoning of more than maxState is not remembered
+	size     int // bytes of text and list; more than maxState is not stored
 }
 
 // note processes the next delta of an answer.

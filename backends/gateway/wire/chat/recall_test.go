@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// TestRemembranceCountsPieces: many small ones hold memory too.
-func TestRemembranceCountsPieces(t *testing.T) {
+// TestReasoningRecorderCountsPieces: many small ones hold memory too.
+func TestReasoningRecorderCountsPieces(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{100: 100, maxState / hub.RecallItem: 0} {
 		kept := 0

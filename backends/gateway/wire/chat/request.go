@@ -165,14 +165,14 @@ func otherEffort(key string, value gjson.Result) hub.Effort {
 		}
 		return ""
 	}
-	switch on, budget, effort := value.Get("enabled"), value.Get("max_tokens"), hub.Effort(value.Get("effort").Str); {
-	case on.Type == gjson.False:
+	switch enabled, budget, effort := value.Get("enabled"), value.Get("max_tokens"), hub.Effort(value.Get("effort").Str); {
+	case enabled.Type == gjson.False:
 		return hub.EffortNone
 	case slices.Contains(hub.Efforts[:], effort):
 		return effort
 	case budget.Type == gjson.Number:
 		return hub.BudgetEffort(budget.Int())
-	case on.Type == gjson.True:
+	case enabled.Type == gjson.True:
 		return hub.EffortMedium
 	}
 	return ""

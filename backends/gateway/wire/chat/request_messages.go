@@ -15,7 +15,7 @@ const maxMembers = 64
 type answered struct {
 	message hub.Message
 	results []*hub.Message // by the index of the call; nil until the result arrives
-	images  []hub.Part     // of the results
+	images  []hub.Part     // images in the results
 }
 
 // owner locates the call with an id: the index of its message, and its index in the message.
@@ -162,7 +162,7 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	switch {
 	case err != nil:
 	case m.Role != hub.ToolResult:
-		m.CallID = "" // it has no meaning there
+		m.CallID = "" // only tool results have this member
 	case m.CallID == "":
 		err = missing("tool_call_id")
 	}

@@ -57,7 +57,7 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 		err := s.members(v, nil, refs, depth)
 		s.dst = append(s.dst, '}')
 		return err
-	case v.IsBool(): // true and false have no other form here
+	case v.IsBool(): // the subset has no boolean schemas
 		s.dst = append(s.dst, "{}"...)
 	default:
 		s.dst = append(s.dst, v.Raw...)

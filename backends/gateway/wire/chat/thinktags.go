@@ -17,7 +17,7 @@ type thinkTags struct {
 type thinkPhase uint8
 
 const (
-	noTags thinkPhase = iota // not searched for, or no longer
+	noTags thinkPhase = iota // tags are not searched for, or no longer
 	beforeThinking
 	thinking
 )
@@ -50,9 +50,9 @@ func (r *reader) splitTags(text []byte) {
 		r.emit(hub.DeltaText, after)
 		return
 	}
-	whole := len(text) - begins(text, closeTag)
-	r.emit(hub.DeltaReasoning, text[:whole])
-	t.held = text[whole:]
+	size := len(text) - begins(text, closeTag)
+	r.emit(hub.DeltaReasoning, text[:size])
+	t.held = text[size:]
 }
 
 // endTags emits the text that was held back, and ends the search for tags.

@@ -133,8 +133,8 @@ func (w *body) hasExtra(members []hub.Param, name string) bool {
 }
 
 // content writes the member "content" of a message. It is a string if the message has a single text or texts that may
-// be joined (see textSeparator), and otherwise a list of parts. If the upstream supports cache marks, a text with a mark is
-// always a part. content returns an error if the upstream does not accept one of the parts.
+// be joined (see textSeparator), and otherwise a list of parts. If the upstream supports cache marks, a text with a
+// mark is always a part. content returns an error if the upstream does not accept one of the parts.
 func (w *body) content(m *hub.Message) error {
 	if len(m.Parts) == 0 {
 		w.noContent(m)

@@ -79,7 +79,7 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	if !r.proof {
 		return nil, wire.ErrNoChoices
 	}
-	if r.finish.reason == "" { // the answer has arrived completely all the same
+	if r.finish.reason == "" { // the answer is complete although it states no reason
 		r.finish.reason = "stop"
 	}
 	step, err := r.end()

@@ -138,7 +138,7 @@ func (w *body) effort() {
 	}
 	if w.shape.ThinkingSwitch && wanted == hub.EffortNone && w.target.Model.Reasoning {
 		if w.request.Param("thinking") != "" {
-			return // the client has set it in the provider's own way as well
+			return // the provider's own parameter is set too
 		}
 		w.name("thinking")
 		w.dst = append(w.dst, `{"type":"disabled"}`...)

@@ -31,8 +31,8 @@ func write(t *testing.T, r *hub.Request, to *hub.Target) gjson.Result {
 	return gjson.ParseBytes(written.Body)
 }
 
-// TestStateGoesBack: a model gets its own state, and no other model's.
-func TestStateGoesBack(t *testing.T) {
+// TestReasoningStateReturns: a model gets its own state, and no other model's.
+func TestReasoningStateReturns(t *testing.T) {
 	t.Parallel()
 	state := func(provider, family string, form hub.Form, data string) *hub.State {
 		return &hub.State{Provider: provider, Family: family, Form: form, Data: data}

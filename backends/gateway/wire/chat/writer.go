@@ -29,9 +29,9 @@ type writer struct {
 	head    []byte
 	tail    string
 	began   bool
-	thought string // a signature that waits for what it belongs to
+	thought string // a signature waiting for the next call or text
 	customs []custom
-	bytes   int64 // of text, reasoning and arguments
+	bytes   int64 // number of bytes of text, reasoning and arguments
 	memory  reasoningRecorder
 }
 
@@ -255,7 +255,7 @@ type custom struct {
 func (c *custom) input() []byte {
 	var text []byte
 	found := false
-	c.arguments = wire.WholeEscapes(c.arguments) // maxHeld may have cut one
+	c.arguments = wire.WholeEscapes(c.arguments) // maxHeld may have cut an escape
 	arguments, _ := hub.Object(c.arguments)
 	s := jsontext.NewScanner(arguments)
 	if s.Kind() == jsontext.Object {

@@ -13,7 +13,7 @@ type message struct {
 	content, reasoning, refusal []byte
 	details, logprobs           []byte // the insides of JSON arrays
 	calls                       []wholeCall
-	thought                     string // signature of the text
+	thought                     string // thought signature of the text
 	end                         hub.End
 }
 

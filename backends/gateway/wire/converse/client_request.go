@@ -36,8 +36,8 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	})
 	// Tools come before the messages, because calls in messages refer to tools.
 	for _, step := range [...]func(*fields.Object) error{
-		in.rejectAccountResources, in.inference, in.additionalFields, in.output, in.serviceTier, in.responseFields, in.tools, in.system,
-		in.conversation,
+		in.rejectAccountResources, in.inference, in.additionalFields, in.output, in.serviceTier, in.responseFields,
+		in.tools, in.system, in.conversation,
 	} {
 		if err := step(&in.top); err != nil {
 			return nil, err

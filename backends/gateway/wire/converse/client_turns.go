@@ -44,7 +44,7 @@ func (in *clientReader) message(v fields.Value) error {
 	}
 	in.dropOthers(&o, "role", "content")
 	content := o.Get("content")
-	var mark *string // where a cache point after the last block is noted
+	var mark *string // place for a cache point after the last block
 	err = content.Each(func(v fields.Value) error {
 		var block fields.Object
 		if err := block.Open(v); err != nil {
@@ -202,7 +202,7 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 		return err
 	}
 	redacted := o.Get("redactedContent")
-	if sdkForm := o.Get("redactedReasoning"); sdkForm.Given() { // what SDKs make of it
+	if sdkForm := o.Get("redactedReasoning"); sdkForm.Given() { // the form in which SDKs return redactedContent
 		if err := inner.Open(sdkForm); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (Format) NewReader(*catalog.Provider) hub.Reader { return &reader{} }
 
 type reader struct {
 	deltas []hub.Delta
-	ids    []string // of all calls so far
+	ids    []string // ids of all calls so far
 	open   []call   // toolUse blocks of a stream that have not ended
 	stop   string   // stopReason
 	usage  wire.Usage

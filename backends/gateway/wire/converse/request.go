@@ -8,8 +8,8 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/claudeschema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/messages"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -64,10 +64,10 @@ type writer struct {
 	dropped []string
 
 	maxTokens int64  // 0 leaves the limit to the model
-	grammar   string // the schema that the answer must conform to; empty if there is none
+	grammar   string // schema that the upstream enforces; empty if it cannot
 
-	documents int  // number of documents in the request, whose names must differ
-	bare      bool // the message being written has a document and no text
+	documents int  // number of documents so far, to make their names unique
+	bare      bool // the current turn has a document but no text
 }
 
 // maker is the vendor of a model. Each vendor has its own parameters for features that Converse does not define.
@@ -112,7 +112,7 @@ func limit(r *hub.Request, t *hub.Target) int64 {
 // one.
 func grammar(r *hub.Request, t *hub.Target) string {
 	if o := r.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && t.Model.JSONSchema {
-		schema, _ := messages.Grammar(o.Schema)
+		schema, _ := claudeschema.Grammar(o.Schema)
 		return schema
 	}
 	return ""
@@ -180,9 +180,9 @@ func (w *writer) tool(t *hub.Tool, more bool) {
 	if !blocks.Blank(t.Description) {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
-	schema, strict := messages.ToolSchema(t.Parameters), false
+	schema, strict := claudeschema.Tool(t.Parameters), false
 	if t.Strict == "true" && !w.drops("strict") && w.Target.Model.JSONSchema {
-		if grammar, ok := messages.Grammar(schema); ok {
+		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}
 	}

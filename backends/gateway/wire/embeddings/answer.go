@@ -54,12 +54,12 @@ type answer struct {
 	s       jsontext.Scanner
 	request *Request
 	edits   jsontext.Edits
-	start   int // after the opening brace
+	start   int // offset after the opening brace
 	noModel bool
 	vectors int
 	usage   wire.Usage
 	failure []byte
-	packed  []byte // room for one vector
+	packed  []byte // buffer for one vector
 }
 
 // read parses the answer. If the answer contains an error it sets failure.

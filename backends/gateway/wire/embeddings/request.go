@@ -39,8 +39,8 @@ type Request struct {
 	Base64 bool
 
 	items   []jsontext.Item
-	names   []string // of the items
-	foreign []string // names of the items that no upstream gets, see wire.Foreign
+	names   []string // names of the items
+	foreign []string // names of foreign members, see wire.Foreign
 	model   int      // index of the model's item
 	value   int      // offset of the model's value
 }
@@ -62,7 +62,7 @@ func Parse(body []byte) (*Request, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, wire.Syntax(err)
+		return nil, wire.SyntaxError(err)
 	case r.model < 0:
 		return nil, missing("model")
 	case r.Inputs == 0:
@@ -84,7 +84,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	name := string(key)
 	switch {
 	case slices.Contains(r.names, name):
-		return wire.GivenTwice(key)
+		return wire.DuplicateMember(key)
 	case len(r.names) == wire.MaxFields:
 		return wire.TooManyFields()
 	}

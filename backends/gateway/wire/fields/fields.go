@@ -14,8 +14,8 @@ import (
 // Path is the path of a value in the body. Its text is built only for errors, so that valid requests do not pay for it.
 type Path struct {
 	parent *Path
-	key    string // of an object's member
-	Index  int    // of an array's element, when key is empty
+	key    string // name of an object's member
+	Index  int    // index of an array's element, if key is empty
 }
 
 // String returns the path in the form of "input[3].content[0].type". The path of the body itself is empty.

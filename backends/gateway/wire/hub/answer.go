@@ -32,8 +32,8 @@ type DeltaKind uint8
 //
 //   - DeltaCall begins the tool call with the index Call, once, when its name is known. At least one DeltaArguments of
 //     the call follows ("{}" if the model gave no arguments). Calls may interleave.
-//   - DeltaState belongs to the reasoning before it. If there was no reasoning since the last text or call, it belongs to
-//     the next text or call.
+//   - DeltaState belongs to the reasoning before it. If there was no reasoning since the last text or call, it belongs
+//     to the next text or call.
 //   - DeltaEnd is the last delta and occurs once.
 const (
 	DeltaText DeltaKind = iota + 1

@@ -13,7 +13,7 @@ type Editor struct {
 	Request *Request
 	Target  *Target
 	Edits   jsontext.Edits
-	Dropped []string // members, by their path
+	Dropped []string // paths of removed members
 
 	open Open
 }

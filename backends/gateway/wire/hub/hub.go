@@ -68,7 +68,7 @@ type Request struct {
 	// Answer holds the client's wishes for the answer, apart from its text.
 	Answer Answer
 
-	counted int64 // tokens of a prompt that LetGo has released; 0 if it was not called
+	counted int64 // prompt tokens, counted by ReleaseBody; 0 before it
 }
 
 // Param is one parameter. Value is its JSON text.

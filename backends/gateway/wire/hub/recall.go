@@ -25,7 +25,7 @@ type Recall struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	order list.List // of *recalled, the most recently used first
+	order list.List // elements are *recalled, most recently used first
 	known map[recallKey]*list.Element
 	bytes int
 }

@@ -16,7 +16,8 @@ func (r *Request) ReleaseBody() bool {
 	texts := append(make([]*string, 0, 1+3*len(r.Tools)+len(r.Stop)+len(r.Answer.Echo)), &retained.Model)
 	for i := range r.Tools {
 		t := &retained.Tools[i]
-		*t = Tool{Name: r.Tools[i].Name, Kind: r.Tools[i].Kind, Namespace: r.Tools[i].Namespace, ClientName: r.Tools[i].ClientName}
+		from := &r.Tools[i]
+		*t = Tool{Name: from.Name, Kind: from.Kind, Namespace: from.Namespace, ClientName: from.ClientName}
 		texts = append(texts, &t.Name, &t.Namespace, &t.ClientName)
 	}
 	for i := range r.Stop {

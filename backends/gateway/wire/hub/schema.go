@@ -31,7 +31,7 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 		switch d := &deltas[i]; d.Kind {
 		case DeltaText:
 			text = append(text, d.Text...)
-		case DeltaCall, DeltaRefusal: // the model gave something else than the output
+		case DeltaCall, DeltaRefusal: // the model did something other than writing the output
 			return c.Writer.Whole(deltas)
 		case DeltaEnd:
 			if d.End.Finish != FinishStop {
@@ -121,7 +121,8 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 	case "allOf":
 		return !s.anyElement(rule, func(part gjson.Result) bool { return !s.value(part, v) })
 	case "required":
-		return !v.IsObject() || !rule.IsArray() || !s.anyElement(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
+		return !v.IsObject() || !rule.IsArray() ||
+			!s.anyElement(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
 	case "properties":
 		return s.properties(rule, v)
 	case "additionalProperties":

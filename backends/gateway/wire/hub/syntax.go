@@ -12,9 +12,9 @@ import (
 type Syntax struct {
 	open    []byte // the closing brackets that are missing
 	state   syntaxState
-	key     bool   // the string is a key
-	digits  int    // hexadecimal digits that an escape still lacks
-	literal string // the rest of true, false or null
+	key     bool   // the current string is a key
+	digits  int    // hexadecimal digits missing in the current escape
+	literal string // the missing part of true, false or null
 	members bool   // the object has a member, or the beginning of one
 	broken  bool
 }

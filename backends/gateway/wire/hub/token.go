@@ -56,8 +56,8 @@ func (s *Sealer) Seal(user string, state State) string {
 // Open opens a token. It returns false, without distinction, if the text is not a token, was changed, or belongs to
 // another user.
 func (s *Sealer) Open(user, token string) (State, bool) {
-	text, ours := strings.CutPrefix(token, TokenPrefix)
-	if !ours || len(token) > maxToken {
+	text, isToken := strings.CutPrefix(token, TokenPrefix)
+	if !isToken || len(token) > maxToken {
 		return State{}, false
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(text)

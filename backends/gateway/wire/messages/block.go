@@ -140,7 +140,7 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		r.drop("messages[].content[].document")
 		return nil
 	case "server_tool_use", "mcp_tool_use":
-		return nil // its result shows what came of it
+		return nil // the result of the call follows
 	case "compaction":
 		if r.summary(m, b) {
 			return nil

@@ -24,14 +24,14 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 
 type editor struct {
 	hub.Editor
-	last editTurn // the last message of the assistant
+	last editTurn // the last assistant message
 }
 
 // editTurn records whether an assistant message has calls and thinking.
 type editTurn struct {
-	calls    bool // it has tool_use
-	thinking bool // it has thinking that is sent
-	removed  bool // it had thinking that is not sent
+	calls    bool // the message has tool_use blocks
+	thinking bool // the message has thinking that is kept
+	removed  bool // thinking was removed from the message
 }
 
 // editNever are the members that are never removed, even if an upstream refused them.
@@ -39,8 +39,8 @@ var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools"
 
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	n, thinking, contexts := 0, 0, 0 // places, counted from 1; 0 means none
-	var value editSpan               // value of thinking
+	n, thinking, contexts := 0, 0, 0 // numbers of members, counted from 1; 0 means absent
+	var value editSpan               // position of the value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)

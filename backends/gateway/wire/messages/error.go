@@ -24,7 +24,7 @@ func ErrorType(e *apierror.Error) string {
 	case "invalid_request_error", "authentication_error", "billing_error", "permission_error",
 		"not_found_error", "request_too_large", "conflict_error", "rate_limit_error",
 		"timeout_error", "api_error", "overloaded_error":
-		return e.Type // a type of another format would not help clients of this one
+		return e.Type // clients of this format do not know types of other formats
 	}
 	if e.Code == "insufficient_quota" {
 		return "billing_error"

@@ -46,7 +46,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		name = e.kind
 	}
 	if len(name) == 0 {
-		return dst, wire.Progress{}, nil // clients could not tell what kind of event it is
+		return dst, wire.Progress{}, nil // without a type clients could not handle the event
 	}
 	p.bytes += e.block.size()
 	proof := done

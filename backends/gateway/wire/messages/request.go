@@ -129,7 +129,7 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 		f.thread = v
 	case "compaction":
 		f.compaction = v
-	default: // known members that only tune the answer, and those of later versions
+	default: // known members that only tune the answer, and unknown members
 		if isPresent(v) {
 			r.drop(listed(key))
 		}
@@ -139,7 +139,8 @@ func (r *reader) collect(f *fields, key string, v gjson.Result) {
 // read evaluates the top-level members. Tools come before the messages, because calls in messages refer to tools.
 func (r *reader) read(f *fields) error {
 	for _, step := range [...]func(*fields) error{
-		r.top, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system, r.conversation,
+		r.top, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system,
+		r.conversation,
 	} {
 		if err := step(f); err != nil {
 			return err
@@ -217,7 +218,7 @@ func (r *reader) identity(f *fields) error {
 	if err != nil {
 		return err
 	}
-	if id != "" { // upstreams may distinguish users but not learn who they are
+	if id != "" { // the hash distinguishes users without naming them
 		sum := sha256.Sum256([]byte(id))
 		r.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
@@ -256,7 +257,7 @@ func (r *reader) rejectVendorFeatures(f *fields) error {
 	}
 	if ok, err := optionalObject(f.compaction, "compaction"); err != nil {
 		return err
-	} else if ok && !r.counting { // the answer would be a reply instead of the summary
+	} else if ok && !r.counting { // a count of the summary request is right, an answer would be wrong
 		r.requireOwnFormat(unsupported("compaction", "is not supported: leave it out, and ask for a summary in a message"))
 	}
 	_, err := optionalObject(f.cache, "cache_control")

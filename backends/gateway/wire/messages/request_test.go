@@ -570,7 +570,7 @@ func TestReadServerTools(t *testing.T) {
 }
 
 // What only the vendor's servers can do is left to candidates that get the client's bytes.
-func TestReadOwn(t *testing.T) {
+func TestReadVendorFeatures(t *testing.T) {
 	t.Parallel()
 	for at, body := range map[string]string{
 		"mcp_servers":                            ask(`"mcp_servers":[{"type":"url","name":"x","url":"https://x"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}]`),

@@ -16,7 +16,7 @@ const maxToolName = 256
 // toolFields are the members of a tool that the reader evaluates.
 type toolFields struct {
 	kind, name, description, schema, strict, cache gjson.Result
-	width, height                                  gjson.Result // of a computer's screen
+	width, height                                  gjson.Result // size of a computer's screen
 }
 
 // tools reads the tools (specification 4.3). If all tools of a request run on the vendor's servers, the request needs
@@ -221,7 +221,7 @@ func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
 		}
 	}
 	if len(r.request.Tools) == 0 || r.request.Needs&wire.NeedOwnFormat != 0 {
-		return hub.Choice{}, nil // it is dropped, or may be one of a toolset
+		return hub.Choice{}, nil // the tool is dropped, or may be in a toolset
 	}
 	return hub.Choice{}, invalid(path, "is %s, which is not in tools", hub.Shown(clientName))
 }

@@ -50,7 +50,7 @@ func (r *reader) message(v gjson.Result, path string) error {
 	if err != nil {
 		return err
 	}
-	if role == "system" { // it stays in its place (specification 4.2)
+	if role == "system" { // the message stays at its position (specification 4.2)
 		return r.midSystem(content, clear, config, path)
 	}
 	path += ".content"
@@ -116,7 +116,9 @@ func (r *reader) assistant(content gjson.Result, path string) error {
 }
 
 // blocks reads content, which is a text or an array of blocks, and calls read for each block.
-func (r *reader) blocks(content gjson.Result, path string, m *hub.Message, read func(*hub.Message, *block) error) error {
+func (r *reader) blocks(
+	content gjson.Result, path string, m *hub.Message, read func(*hub.Message, *block) error,
+) error {
 	switch {
 	case content.Type == gjson.String:
 		m.Parts = hub.AppendText(m.Parts, content.Str, "")
@@ -124,7 +126,7 @@ func (r *reader) blocks(content gjson.Result, path string, m *hub.Message, read 
 	case !content.IsArray():
 		return wrongKind(path, "a string or an array", content)
 	}
-	var b block // one for all blocks, since it is large
+	var b block // shared by all blocks, since it is large
 	return each(content, path, func(v gjson.Result, path string) error {
 		b = block{}
 		if err := b.read(v, path); err != nil {

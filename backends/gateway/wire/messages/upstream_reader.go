@@ -20,7 +20,7 @@ const maxUpstreamCalls = 1024
 type upstreamReader struct {
 	answer upstreamAnswer
 	deltas []hub.Delta
-	ids    []string       // of all calls
+	ids    []string       // ids of all calls
 	open   []upstreamCall // tool_use blocks that have not ended
 	ended  bool           // DeltaEnd was added
 }
@@ -30,7 +30,7 @@ type upstreamCall struct {
 	index        int64 // index of the block
 	call         int
 	hasArguments bool   // arguments were passed on
-	input        []byte // escaped input of the block's start, for blocks without a delta
+	input        []byte // input in the start event, escaped, in case no delta follows
 }
 
 // Event implements hub.Reader.
@@ -129,7 +129,7 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	case "input_json_delta":
 		open := r.find(e.index)
 		if open < 0 || len(b.partial) == 0 {
-			return // a tool of the upstream's own, or an empty delta
+			return // a tool that the upstream runs, or an empty delta
 		}
 		c := &r.open[open]
 		c.hasArguments = true

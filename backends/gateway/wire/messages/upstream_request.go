@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/claudeschema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -63,9 +64,9 @@ type upstreamWriter struct {
 
 	maxTokens int64
 	thinking  upstreamThinking
-	effort    string // of output_config; empty if there is none
-	budget    int64  // for thinking that is turned on with a budget
-	grammar   string // the schema that the answer is held to; empty if there is none
+	effort    string // effort in output_config, or empty
+	budget    int64  // thinking budget in tokens, with upstreamBudget
+	grammar   string // schema that the upstream enforces, or empty
 
 	marks upstreamMarks
 }
@@ -105,14 +106,14 @@ func (w *upstreamWriter) outputRule() string {
 // decideOutput sets w.grammar if the upstream can enforce the schema of the answer.
 func (w *upstreamWriter) decideOutput() {
 	if o := w.Request.Output; o != nil && o.Kind == "json_schema" && o.Schema != "" && w.Target.Model.JSONSchema {
-		w.grammar, _ = Grammar(o.Schema)
+		w.grammar, _ = claudeschema.Grammar(o.Schema)
 	}
 }
 
 func (w *upstreamWriter) tools() {
 	parallel := w.Request.Param("parallel_tool_calls") != "false"
 	if len(w.Request.Tools) == 0 {
-		return // tool_choice without tools is an error there
+		return // the format refuses tool_choice without tools
 	}
 	w.Dst = append(w.Dst, `,"tools":[`...)
 	for i := range w.Request.Tools {
@@ -152,9 +153,9 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 	if t.Description != "" {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
-	schema, strict := ToolSchema(t.Parameters), false
+	schema, strict := claudeschema.Tool(t.Parameters), false
 	if t.Strict == "true" && !upstreamDrops(w.Target, "strict") {
-		if grammar, ok := Grammar(schema); ok {
+		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}
 	}

@@ -42,7 +42,7 @@ func (w *upstreamWriter) decideThinking() {
 		w.thinking = upstreamOff
 		return
 	case hub.EffortMinimal:
-		w.thinking, wanted = upstreamOff, hub.EffortLow // the lowest one of output_config
+		w.thinking, wanted = upstreamOff, hub.EffortLow // the lowest effort of output_config
 	default:
 		w.thinking = upstreamAdaptive
 	}

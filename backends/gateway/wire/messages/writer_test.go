@@ -240,7 +240,7 @@ func TestWriterWholeArguments(t *testing.T) {
 }
 
 // A call that never ends must not make the writer keep all that follows.
-func TestWriterHoldsNotTooMuch(t *testing.T) {
+func TestWriterLimitsHeldText(t *testing.T) {
 	t.Parallel()
 	w := Format{}.NewWriter(testRequest(), testReply())
 	out := w.Stream(nil, []hub.Delta{called(0, "a", "A"), argued(0, `{"a":`)})

@@ -8,26 +8,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// call is a call of a tool by the model. Its item depends on the kind of the tool.
+// call is a tool call of the model. The type of its output item depends on the kind of the tool.
 type call struct {
 	id    string // id of the call, not of the item
 	tool  hub.Tool
-	index int // of the item; none while there is no item
-	// text is the inside of the JSON string of the arguments, or of the input of a custom tool.
+	index int // index of the item; noItem before it was written
+	// text is the arguments, or the input of a custom tool, as the inside of a JSON string.
 	text  []byte
-	input *inputDecoder // of a custom tool
+	input *inputDecoder // decoder for a custom tool; nil for other tools
 	body  []byte        // JSON object, for the kinds that have one
-	done  bool          // its item is complete
-	// arguments tells when the arguments are complete.
+	done  bool          // the item is complete
+	// arguments finds the end of the arguments.
 	arguments hub.Arguments
 }
 
-// callKind describes the item for calls of one kind of tool.
+// callKind describes the output item for calls of one kind of tool.
 type callKind struct {
 	item   string // type of the item
-	prefix string // prefix of its id
-	// member holds what the tool is asked to do. If object is set it is an object, into which the defaults, on which
-	// clients rely, are filled.
+	prefix string // prefix of the item's id
+	// member is the name of the item's member with the call's arguments. If object is set the member is an object,
+	// which gets the defaults that it lacks, since clients rely on them.
 	member   string
 	object   bool
 	defaults []hub.Param
@@ -56,10 +56,11 @@ var callKinds = [...]callKind{
 
 func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
 
-// late reports whether the item is still to come: an item with an object appears when the object is complete.
-func (c *call) late() bool { return c.index == none }
+// isDelayed reports whether the item has not been written yet: an item whose arguments are an object is written only
+// when the object is complete.
+func (c *call) isDelayed() bool { return c.index == noItem }
 
-// append appends the item.
+// append appends the call's output item.
 func (c *call) append(dst []byte, it *item) []byte {
 	k := c.kind()
 	dst = jsontext.AppendMember(dst, `{"id":`, it.id)
@@ -84,7 +85,7 @@ func (c *call) append(dst []byte, it *item) []byte {
 // call begins a call.
 func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	dst = w.closeCurrent(dst)
-	c := &call{id: d.ID, tool: w.r.Tool(d.Name), index: none}
+	c := &call{id: d.ID, tool: w.r.Tool(d.Name), index: noItem}
 	w.calls = append(w.calls, c)
 	if c.tool.Kind == hub.ToolCustom {
 		c.input = &inputDecoder{}
@@ -95,33 +96,32 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	return w.addCall(dst, c)
 }
 
-// addCall begins the item of a call and announces it.
+// addCall begins the item of a call and writes its first event.
 func (w *writer) addCall(dst []byte, c *call) []byte {
 	c.index = len(w.items)
 	return w.add(dst, item{id: w.reply.ID(c.kind().prefix), call: c})
 }
 
-// settle ends the calls that are complete as soon as the answer continues with something else, so that a client can run
-// them meanwhile. A call whose arguments are not an object stays open until the end.
-func (w *writer) settle(dst []byte, d *hub.Delta) []byte {
-	open := w.whole[:0]
-	for _, c := range w.whole {
+// closeCompleted ends complete calls as soon as the answer continues with something else, so that a client can run them
+// meanwhile. d is the next delta. A call whose arguments are not an object stays open until the end.
+func (w *writer) closeCompleted(dst []byte, d *hub.Delta) []byte {
+	open := w.complete[:0]
+	for _, c := range w.complete {
 		switch {
 		case d.Kind == hub.DeltaEnd || d.Kind == hub.DeltaArguments && d.Call < len(w.calls) && w.calls[d.Call] == c:
 			open = append(open, c)
 		case !c.complete():
-		case c.late():
-			dst = w.lateCall(w.closeCurrent(dst), c, whole)
+		case c.isDelayed():
+			dst = w.delayedCall(w.closeCurrent(dst), c, completedResult)
 		default:
-			dst = w.closeCall(dst, c, whole)
+			dst = w.closeCall(dst, c, completedResult)
 		}
 	}
-	w.whole = open
+	w.complete = open
 	return dst
 }
 
-// arguments writes a piece of a call's arguments. Pieces for a call that is done are ignored, since nothing may follow
-// the end of an object.
+// arguments writes a piece of a call's arguments. Pieces after the end of the call are ignored.
 func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	if c.done {
 		return dst
@@ -129,16 +129,16 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	if !c.arguments.Complete() {
 		w.piece = jsontext.AppendUnquoted(w.piece[:0], text)
 		if c.arguments.Pass(w.piece); c.arguments.Complete() {
-			w.whole = append(w.whole, c)
+			w.complete = append(w.complete, c)
 		}
 	}
-	if c.late() {
+	if c.isDelayed() {
 		c.text = append(c.text, text...)
 		return dst
 	}
 	if c.input == nil {
 		c.text = append(c.text, text...)
-		dst = w.about(dst, "response.function_call_arguments.delta", c.index)
+		dst = w.beginItemEvent(dst, "response.function_call_arguments.delta", c.index)
 		return appendText(dst, "delta", text)
 	}
 	from := len(c.text)
@@ -146,16 +146,16 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	return w.inputDelta(dst, c, from)
 }
 
-// inputDelta writes the new part of a custom tool's input.
+// inputDelta writes the new part of a custom tool's input, which begins at offset from.
 func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 	if from == len(c.text) {
 		return dst
 	}
-	dst = w.about(dst, "response.custom_tool_call_input.delta", c.index)
+	dst = w.beginItemEvent(dst, "response.custom_tool_call_input.delta", c.index)
 	return appendText(dst, "delta", c.text[from:])
 }
 
-// closeCall ends a call.
+// closeCall ends a call. r is the outcome of the answer.
 func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	c.done = true
 	s := completed
@@ -164,28 +164,28 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	}
 	if c.input != nil {
 		if r.status == "completed" && !c.complete() {
-			c.mend() // applies to what the client has not got yet; input that cannot be mended stays as it is
+			c.repair() // arguments that cannot be repaired stay unchanged
 		}
 		from := len(c.text)
 		c.text = c.input.finish(c.text)
 		dst = w.inputDelta(dst, c, from)
-		dst = w.about(dst, "response.custom_tool_call_input.done", c.index)
+		dst = w.beginItemEvent(dst, "response.custom_tool_call_input.done", c.index)
 		dst = appendText(dst, "input", c.text)
 		return w.done(dst, c.index, s)
 	}
 	if closing := c.arguments.Closing(); len(closing) > 0 && r.status == "completed" && !c.complete() {
 		from := len(c.text)
 		c.text = jsontext.AppendEscaped(c.text, closing)
-		dst = w.about(dst, "response.function_call_arguments.delta", c.index)
+		dst = w.beginItemEvent(dst, "response.function_call_arguments.delta", c.index)
 		dst = appendText(dst, "delta", c.text[from:])
 	}
-	dst = w.about(dst, "response.function_call_arguments.done", c.index)
+	dst = w.beginItemEvent(dst, "response.function_call_arguments.done", c.index)
 	dst = jsontext.AppendMember(dst, `,"name":`, c.tool.ClientName)
 	dst = appendText(dst, "arguments", c.text)
 	return w.done(dst, c.index, s)
 }
 
-// complete reports whether the arguments have the form that the tool takes: an object, or the input of a custom tool.
+// complete reports whether the arguments have the required form: an object, or the input of a custom tool.
 func (c *call) complete() bool {
 	if c.input != nil {
 		return c.input.complete()
@@ -193,15 +193,15 @@ func (c *call) complete() bool {
 	return hub.IsObject(jsontext.AppendUnquoted(nil, c.text))
 }
 
-// mend closes what a whole answer left open in its arguments, and reports whether they then have the form that the tool
-// takes (specification 5). In a stream the client already has the arguments of a function, and the part of a custom
-// tool's input that was decoded.
-func (c *call) mend() bool {
+// repair closes open strings and brackets in a call's arguments (specification 5), and reports whether the arguments
+// then have the required form. It is used for whole answers. In a stream the client already has the arguments of a
+// function, and the decoded part of a custom tool's input.
+func (c *call) repair() bool {
 	if c.complete() {
 		return true
 	}
 	if c.input != nil {
-		return c.input.mend()
+		return c.input.repair()
 	}
 	text := jsontext.AppendUnquoted(nil, c.text)
 	if closed := hub.Closed(text); hub.IsObject(closed) { // exactly what a stream would close
@@ -215,9 +215,9 @@ func (c *call) mend() bool {
 	return ok
 }
 
-// lateCall writes a call with an object, in which it closes what was left open. A call whose arguments were cut off
-// cannot be run, so it does not appear.
-func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
+// delayedCall writes a delayed call, after closing open strings and brackets in its object. A call whose arguments were
+// cut off cannot be run and is not written.
+func (w *writer) delayedCall(dst []byte, c *call, r result) []byte {
 	body, ok := hub.Object(c.text)
 	switch {
 	case ok && (r.status == "completed" || c.complete()):
@@ -233,7 +233,7 @@ func (w *writer) lateCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, completed)
 }
 
-// appendFilled appends an object and the defaults that it lacks.
+// appendFilled appends the object body with those defaults that it lacks.
 func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 	object := gjson.ParseBytes(body)
 	dst = append(dst, '{')

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// choice evaluates tool_choice (specification 4.4).
+// choice reads tool_choice (specification 4.4).
 func (in *reader) choice() error {
 	v := in.fields.Get("tool_choice")
 	switch {
@@ -28,15 +28,15 @@ func (in *reader) choice() error {
 		return err
 	}
 	if kind == "allowed_tools" {
-		return in.allowed(v)
+		return in.keepAllowed(v)
 	}
-	key, offered, err := in.named(&in.tool, kind)
+	key, offered, err := in.namedTool(&in.tool, kind)
 	if err != nil {
 		return err
 	}
 	if !offered {
-		at := in.tool.Get("type")
-		in.own(at.Unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
+		value := in.tool.Get("type")
+		in.requireOwnFormat(value.Unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
 		return nil
 	}
 	name, known := in.names[key]
@@ -46,7 +46,8 @@ func (in *reader) choice() error {
 	return in.choose(v, hub.Choice{Mode: "function", Name: name})
 }
 
-// choose sets the choice if there are tools to choose from.
+// choose sets the choice if the request has tools. Otherwise a choice that requires a call is dropped. v is the member
+// tool_choice.
 func (in *reader) choose(v fields.Value, c hub.Choice) error {
 	switch {
 	case len(in.r.Tools) > 0:
@@ -57,22 +58,23 @@ func (in *reader) choose(v fields.Value, c hub.Choice) error {
 	return nil
 }
 
-// named returns the tool that an object with a type names. offered is false for a tool that its vendor runs.
-func (in *reader) named(o *fields.Object, kind string) (key toolKey, offered bool, err error) {
+// namedTool returns the key of the tool that an object names. kind is the object's type. offered is false for a tool
+// that its vendor runs.
+func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered bool, err error) {
 	switch kind {
 	case "function", "custom":
 		if kind == "custom" {
 			key.kind = hub.ToolCustom
 		}
-		if key.own, err = o.Name("name"); err == nil {
+		if key.clientName, err = o.Name("name"); err == nil {
 			key.namespace, err = o.Text("namespace")
 		}
 		return key, true, err
 	}
 	for k := hub.ToolSearch; k <= hub.ToolApplyPatch; k++ {
 		if toolNames[k] == kind {
-			key = toolKey{kind: k, own: kind}
-			// The vendor may run a tool of the same type.
+			key = toolKey{kind: k, clientName: kind}
+			// There may also be a tool of the same type that the vendor runs.
 			_, offered = in.names[key]
 			return key, offered, nil
 		}
@@ -80,17 +82,17 @@ func (in *reader) named(o *fields.Object, kind string) (key toolKey, offered boo
 	return key, false, nil
 }
 
-// allowed removes all tools but those that the object in in.tool lists.
-func (in *reader) allowed(v fields.Value) error {
-	at := in.tool.Get("mode")
-	mode, err := at.Text()
+// keepAllowed removes all tools except those listed in the object in in.tool. v is the member tool_choice.
+func (in *reader) keepAllowed(v fields.Value) error {
+	value := in.tool.Get("mode")
+	mode, err := value.Text()
 	switch {
 	case err != nil:
 		return err
 	case mode == "":
 		mode = "auto"
 	case mode != "auto" && mode != "required":
-		return at.Invalid("must be auto or required, it is %s", hub.Shown(mode))
+		return value.Invalid("must be auto or required, it is %s", hub.Shown(mode))
 	}
 	list := in.tool.Get("tools")
 	keep := make(map[string]bool)
@@ -99,10 +101,10 @@ func (in *reader) allowed(v fields.Value) error {
 		return err
 	}
 	if len(keep) == 0 {
-		in.own(list.Unsupported("allows no tool that is offered here"))
+		in.requireOwnFormat(list.Unsupported("allows no tool that is offered here"))
 		return nil
 	}
-	// The order stays that of tools, since caches depend on it.
+	// The tools keep their order, since caches depend on it.
 	tools := make([]hub.Tool, 0, len(keep))
 	for _, t := range in.r.Tools {
 		if keep[t.Name] {
@@ -113,7 +115,7 @@ func (in *reader) allowed(v fields.Value) error {
 	return in.choose(v, hub.Choice{Mode: mode})
 }
 
-// allowTool keeps a tool, or all tools of a namespace.
+// allowTool adds a tool, or all tools of a namespace, to keep.
 func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 	kind, err := in.inner.Typed(element)
 	if err != nil {
@@ -122,7 +124,7 @@ func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 	if kind == "namespace" {
 		return in.allowNamespace(element, keep)
 	}
-	key, offered, err := in.named(&in.inner, kind)
+	key, offered, err := in.namedTool(&in.inner, kind)
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 	return nil
 }
 
-// allowNamespace keeps all tools of the namespace in in.inner.
+// allowNamespace adds all tools of the namespace in in.inner to keep.
 func (in *reader) allowNamespace(v fields.Value, keep map[string]bool) error {
 	name, err := in.inner.Name("name")
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// content returns the content of a message, which is a string or parts. Empty texts are left out.
+// content reads the content of a message, which is a string or a list of parts. Empty texts are left out.
 func (in *reader) content(v fields.Value) ([]hub.Part, error) {
 	switch {
 	case v.Type == gjson.String && v.Str != "":
-		return in.words(v.Str), nil
+		return in.textContent(v.Str), nil
 	case v.Type == gjson.String || !v.Given():
 		return nil, nil
 	case !v.IsArray():
@@ -32,9 +32,9 @@ func (in *reader) content(v fields.Value) ([]hub.Part, error) {
 	return parts, err
 }
 
-// mixed returns the output of a tool that is given in parts: the texts as one, with a note for each other part, and the
+// outputParts reads a tool's output in parts. text joins the texts, with a note for every other part; attached are the
 // other parts.
-func (in *reader) mixed(v fields.Value) (text string, others []hub.Part, err error) {
+func (in *reader) outputParts(v fields.Value) (text string, attached []hub.Part, err error) {
 	var texts []string
 	err = v.Each(func(element fields.Value) error {
 		part, err := in.readPart(element)
@@ -51,14 +51,14 @@ func (in *reader) mixed(v fields.Value) (text string, others []hub.Part, err err
 			texts = append(texts, "[image attached below]")
 		case hub.PartFile:
 			texts = append(texts, "[file attached below]")
-		case hub.PartOther: // no candidate that needs the note gets it
+		case hub.PartOther: // only candidates of this format get it, and they need no note
 		default:
 			texts = append(texts, "[audio attached below]")
 		}
-		others = append(others, part)
+		attached = append(attached, part)
 		return nil
 	})
-	return strings.Join(texts, "\n"), others, err
+	return strings.Join(texts, "\n"), attached, err
 }
 
 func (in *reader) readPart(v fields.Value) (hub.Part, error) {
@@ -80,21 +80,22 @@ func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 	case "input_audio":
 		return in.audio()
 	}
-	at := in.part.Get("type")
-	in.own(at.Invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
+	value := in.part.Get("type")
+	in.requireOwnFormat(value.Invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
 		hub.Shown(kind)))
 	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 
-// uploaded refuses files that were uploaded before, since they belong to an account elsewhere.
-func (in *reader) uploaded() error {
+// rejectUploaded rejects files that were uploaded before, since they belong to an account at a provider.
+func (in *reader) rejectUploaded() error {
 	if v := in.part.Get("file_id"); v.Given() {
 		return v.Unsupported("is not supported, no files are stored here: send the content as a data URL")
 	}
 	return nil
 }
 
-// url returns a member that is a data URL or an address on the web. The gateway never fetches it.
+// url returns a member that is a data URL or a web address with one of the schemes. The gateway never fetches the
+// address.
 func (in *reader) url(name string, schemes ...string) (string, error) {
 	v := in.part.Get(name)
 	url, err := v.Text()
@@ -112,7 +113,7 @@ func (in *reader) url(name string, schemes ...string) (string, error) {
 func (in *reader) image() (hub.Part, error) {
 	in.r.Needs |= wire.NeedImage
 	part := hub.Part{Kind: hub.PartImage}
-	err := in.uploaded()
+	err := in.rejectUploaded()
 	if err == nil {
 		part.URL, err = in.url("image_url", "data:", "https://", "http://")
 	}
@@ -138,7 +139,7 @@ func (in *reader) image() (hub.Part, error) {
 func (in *reader) file() (hub.Part, error) {
 	in.r.Needs |= wire.NeedFile
 	part := hub.Part{Kind: hub.PartFile}
-	err := in.uploaded()
+	err := in.rejectUploaded()
 	if err == nil {
 		part.Detail, err = in.part.Text("filename")
 	}

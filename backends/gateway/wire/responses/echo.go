@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// echo records the members of the request that the response repeats (specification 8), with the defaults of the public
-// reference. It does not claim what the gateway does not do: nothing is stored and nothing truncated.
+// echo records the members of the request that the response object repeats (specification 8), with the defaults of the
+// public reference. Two of them state what the gateway does: the answer is not stored and the input is not truncated.
 func (in *reader) echo() {
 	text := in.fields.Get("text")
 	reasoning := in.fields.Get("reasoning")
@@ -38,7 +38,7 @@ func (in *reader) echo() {
 	}
 }
 
-// repeat returns a field of the request for the response object, with the value missing if the client gave none.
+// repeat returns a top-level member for the response object. missing is the value if the member is absent.
 func (in *reader) repeat(name, missing string) hub.Param {
 	if v := in.fields.Get(name); v.Given() {
 		return hub.Param{Name: name, Value: oneLine(v.Raw)}
@@ -46,7 +46,7 @@ func (in *reader) repeat(name, missing string) hub.Param {
 	return hub.Param{Name: name, Value: missing}
 }
 
-// inner returns the member of an object, or missing if it is absent.
+// inner returns the member name of an object as JSON text, or missing if the member is absent.
 func inner(v fields.Value, name, missing string) string {
 	if r := v.Get(name); r.Type != gjson.Null {
 		return oneLine(r.Raw)
@@ -54,7 +54,7 @@ func inner(v fields.Value, name, missing string) string {
 	return missing
 }
 
-// lineEnds replaces line ends, which occur in JSON between tokens only, since an event has one line.
+// lineEnds replaces line ends by spaces, since an event has one data line. JSON has line ends only between tokens.
 var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
 
 func oneLine(json string) string {

@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Edit returns a Responses client's request for a Responses upstream: the client's bytes with the smallest possible
-// changes (specification 1.2). It asks the upstream to store nothing.
+// Edit returns a Responses client's request for a Responses upstream: the client's bytes with minimal changes
+// (specification 1.2). The upstream is asked to store nothing.
 //
-// open opens a token of reasoning state. A nil open means that no token can be opened. A reasoning item with a token is
-// replaced by the item in the token if the candidate can continue from that, else it is left out. An item without any
-// state is left out too, since the upstream could not find it. State that is not a token of the gateway stays, since it
-// may be the candidate's.
+// open opens a token of reasoning state. A nil open means that no token can be opened. If the candidate can continue
+// from the item in a token, that item replaces the reasoning item; otherwise the reasoning item is removed. A reasoning
+// item without state is removed too, since the upstream could not find its state. State that is not a token of the
+// gateway is kept, since it may be the candidate's.
 func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
@@ -69,7 +69,7 @@ func (e *editor) top() error {
 		more += `,"include":[` + encryptedContent + `]`
 	}
 	if more != "" {
-		// The model is never dropped, so there is a member to follow.
+		// The member model is never removed, so items is not empty.
 		end := items[len(items)-1].To
 		e.Edits.Replace(end, end, more)
 	}
@@ -78,8 +78,8 @@ func (e *editor) top() error {
 
 const encryptedContent = `"reasoning.encrypted_content"`
 
-// include adds "reasoning.encrypted_content", for the state of reasoning, to the member "include" of the request. The
-// value of that member is Body[from:to] and of the given kind.
+// include adds "reasoning.encrypted_content" to the request's member "include", so that the upstream returns reasoning
+// state. The member's value is Body[from:to] and of the given kind.
 func (e *editor) include(kind jsontext.Kind, from, to int) {
 	switch text := e.Request.Body[from:to]; {
 	case kind != jsontext.Array:
@@ -91,10 +91,10 @@ func (e *editor) include(kind jsontext.Kind, from, to int) {
 	}
 }
 
-// editNever are the members that are never left out, even if an upstream refused them.
+// editNever are the members that are never removed, even if an upstream refused them.
 var editNever = [...]string{"model", "input", "instructions", "tools", "store", "stream"}
 
-// drops reports whether a top-level member is left out. The names in the target are those of chat.
+// drops reports whether a top-level member is removed. The names in the target's Drop are those of chat completions.
 func (e *editor) drops(name string) bool {
 	switch {
 	case slices.Contains(editNever[:], name):
@@ -105,7 +105,7 @@ func (e *editor) drops(name string) bool {
 	return slices.Contains(e.Target.Drop, name)
 }
 
-// array scans an array of objects and leaves out those for which drop returns true.
+// array scans an array and removes the objects for which drop returns true.
 func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error {
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
 		if s.Kind() != jsontext.Object {
@@ -121,7 +121,7 @@ func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error
 	return err
 }
 
-// editObject is what Edit needs to know of an item or a tool.
+// editObject holds the members of an input item or tool that Edit reads.
 type editObject struct {
 	kind, encrypted string
 	from, to        int
@@ -143,8 +143,8 @@ func (o *editObject) scan(s *jsontext.Scanner) error {
 	})
 }
 
-// reasoning replaces a reasoning item with a token by the item in the token, and reports whether the item must be left
-// out instead.
+// reasoning replaces a reasoning item with a token by the item in the token. drop is set if the reasoning item must be
+// removed instead. Other items are not changed.
 func (e *editor) reasoning(o *editObject) (drop bool) {
 	switch {
 	case o.kind != "reasoning":
@@ -152,12 +152,12 @@ func (e *editor) reasoning(o *editObject) (drop bool) {
 	case o.encrypted == "":
 		return true
 	}
-	state, ours, ok := e.State(o.encrypted, hub.FormItem)
+	state, isToken, ok := e.State(o.encrypted, hub.FormItem)
 	if ok {
 		e.Edits.Replace(o.from, o.to, state.Data)
 	}
-	return ours && !ok
+	return isToken && !ok
 }
 
-// editHosted reports whether to leave out a tool, for a provider that takes functions only.
+// editHosted reports whether a tool is removed for a provider that accepts only functions.
 func editHosted(o *editObject) bool { return o.kind != "function" }

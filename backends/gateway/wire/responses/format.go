@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Format is Responses in the table of package formats.
+// Format is the Responses format, for the table in package formats.
 type Format struct{}
 
 var facts = hub.Facts{
@@ -30,18 +30,18 @@ func (f Format) ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error) 
 	return f.Read(body, o)
 }
 
-// AppendCount appends the response to a request to count tokens.
+// AppendCount appends the response body with the number of tokens.
 func (Format) AppendCount(dst []byte, tokens int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
 }
 
-// URL returns the address at which a provider is asked.
+// URL returns the address of a provider's endpoint.
 func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	url, _ := p.WireURL(catalog.WireResponses)
 	return url
 }
 
-// Param returns the place of a parameter of chat completions in this format.
+// Param returns the gjson path in a Responses request of a chat completions parameter.
 func (Format) Param(name string) string {
 	switch name {
 	case "verbosity":
@@ -55,7 +55,7 @@ func (Format) Param(name string) string {
 // TierEffort returns an empty string: in this format the effort does not choose the tier.
 func (Format) TierEffort(*hub.Request) hub.Effort { return "" }
 
-// Error returns the status and the body for an error, which is the same as in chat completions.
+// Error returns the status and the body for an error. They are the same as in chat completions.
 func (Format) Error(e *apierror.Error, _ string) (status int, body []byte) {
 	return e.Status, chat.Error(e)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// inputDecoder extracts the text from {"input": "…"}, the arguments of a custom tool, as they arrive. Its output is the
-// inside of a JSON string, so valid escapes in the text stay as the model wrote them.
+// inputDecoder extracts the text from {"input": "…"}, the arguments of a custom tool, while they arrive. Its output is
+// the inside of a JSON string, so valid escapes stay as the model wrote them.
 type inputDecoder struct {
 	phase inputPhase
-	// held is JSON text that was not decoded yet: what comes before the text, an incomplete escape, or everything if
-	// the arguments do not have the expected form.
+	// held is JSON text that was not decoded yet: the part before the text, an incomplete escape, or everything if the
+	// arguments do not have the expected form.
 	held    []byte
 	scratch []byte
 }
@@ -29,8 +29,7 @@ const (
 	inputOther // not the expected form; decoded at the end
 )
 
-// decode takes a piece of the arguments (the inside of a JSON string) and appends the corresponding part of the text to
-// dst.
+// decode takes a piece of the arguments, the inside of a JSON string, and appends the piece's part of the text to dst.
 func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	switch d.phase {
 	case inputBehind:
@@ -41,7 +40,7 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 		d.scratch = append(d.scratch[:0], d.held...)
 		d.held = d.held[:0]
 		d.scratch = jsontext.AppendUnquoted(d.scratch, piece)
-		return d.within(dst, d.scratch)
+		return d.decodeInside(dst, d.scratch)
 	}
 	if d.phase == inputOther {
 		return dst
@@ -52,18 +51,18 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 		d.phase = inputWithin
 		d.scratch = append(d.scratch[:0], d.held[n:]...)
 		d.held = d.held[:0]
-		return d.within(dst, d.scratch)
+		return d.decodeInside(dst, d.scratch)
 	case !more || len(d.held) > maxInputStart:
 		d.phase = inputOther
 	}
 	return dst
 }
 
-// maxInputStart bounds the text that is examined again with every piece.
+// maxInputStart limits the text that is examined again with every piece.
 const maxInputStart = 256
 
-// inputStart returns the length of {"input":" with any white space in it. more reports that the text may still become
-// that.
+// inputStart returns the length of {"input":" at the beginning of text, including white space. more is set if text is
+// too short to decide.
 func inputStart(text []byte) (n int, more bool) {
 	for _, want := range [...]string{"{", `"input"`, ":", `"`} {
 		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
@@ -81,8 +80,8 @@ func inputStart(text []byte) (n int, more bool) {
 	return n, false
 }
 
-// within appends a piece of the inside of the string to dst. An incomplete escape is kept for the next piece.
-func (d *inputDecoder) within(dst, text []byte) []byte {
+// decodeInside appends a piece of the string's inside to dst. An incomplete escape is held until the next piece.
+func (d *inputDecoder) decodeInside(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -90,8 +89,8 @@ func (d *inputDecoder) within(dst, text []byte) []byte {
 			d.phase = inputBehind
 			return dst
 		case c == '\\':
-			size, whole := escapeSize(text[i:])
-			if !whole {
+			size, complete := escapeSize(text[i:])
+			if !complete {
 				d.held = append(d.held, text[i:]...)
 				return dst
 			}
@@ -112,9 +111,9 @@ func (d *inputDecoder) within(dst, text []byte) []byte {
 }
 
 // escapeSize returns the length of the escape at the beginning of a text. Both halves of a surrogate pair count as one
-// escape. A size of 1 means that it is not an escape and the backslash stands for itself. whole is false if the end has
-// not arrived yet.
-func escapeSize(text []byte) (size int, whole bool) {
+// escape. A size of 1 means that the escape is invalid and the backslash stands for itself. complete is false if the
+// end of the escape has not arrived yet.
+func escapeSize(text []byte) (size int, complete bool) {
 	if len(text) < 2 {
 		return 0, false
 	}
@@ -143,7 +142,7 @@ func escapeSize(text []byte) (size int, whole bool) {
 	}
 }
 
-// hexRun returns how many of the first four bytes are hexadecimal digits.
+// hexRun returns how many of the first four bytes are hexadecimal digits, up to the first that is not.
 func hexRun(text []byte) (n int) {
 	for n < 4 && n < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[n]) >= 0 {
 		n++
@@ -156,8 +155,8 @@ func highSurrogate(escape []byte) bool {
 	return (escape[2] == 'd' || escape[2] == 'D') && strings.IndexByte("89abAB", escape[3]) >= 0
 }
 
-// appendEscape appends an escape. Half of a surrogate pair becomes U+FFFD, and the backslash of an invalid escape is
-// kept.
+// appendEscape appends an escape to dst. A single half of a surrogate pair becomes U+FFFD. The backslash of an invalid
+// escape is kept.
 func appendEscape(dst, escape []byte) []byte {
 	switch {
 	case len(escape) == 1:
@@ -170,8 +169,8 @@ func appendEscape(dst, escape []byte) []byte {
 	}
 }
 
-// finish appends what is left when the arguments are complete. If they do not have the expected form that is the member
-// "input", else all of the text.
+// finish appends the rest of the text when the arguments are complete. For arguments that do not have the expected form
+// this is the member "input", or else all of the arguments.
 func (d *inputDecoder) finish(dst []byte) []byte {
 	held := d.held
 	d.held = nil
@@ -199,8 +198,8 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	return jsontext.AppendEscaped(dst, held)
 }
 
-// complete reports whether the arguments that have arrived contain the whole input: a closed text in "input", an object
-// of another form, or bare text.
+// complete reports whether the arguments so far contain the whole input: a closed string in "input", another complete
+// object, or bare text.
 func (d *inputDecoder) complete() bool {
 	switch d.phase {
 	case inputBehind:
@@ -209,12 +208,13 @@ func (d *inputDecoder) complete() bool {
 		return false
 	case inputBefore, inputOther:
 	}
-	// A model that writes the bare text is understood.
+	// Bare text, which some models write, is accepted as the input.
 	return hub.IsObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
 }
 
-// mend closes what input that was cut off left open, and reports whether it is complete then (specification 5).
-func (d *inputDecoder) mend() bool {
+// repair closes open strings and brackets in arguments that were cut off, and reports whether they are complete then
+// (specification 5).
+func (d *inputDecoder) repair() bool {
 	if d.phase == inputWithin {
 		return true
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// callAt is the place of a call.
-type callAt struct{ turn, call int }
+// callIndex locates a call: the index of its turn, and its index in the turn's message.
+type callIndex struct{ turn, call int }
 
-// call reads an item that is a call of a tool. Its arguments are the text, the input, the action or the operation,
-// depending on the kind.
+// call reads an item that is a tool call. item is the item's type. The call's arguments are in different members,
+// depending on the kind of the tool.
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
-		if how, err := in.item.Text("execution"); err != nil || how == "server" {
+		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {
 			in.drop(in.item.String())
 			return err
 		}
@@ -25,11 +25,11 @@ func (in *reader) call(item string) (err error) {
 	key := toolKey{kind: kindOfCall(item)}
 	switch key.kind {
 	case hub.ToolFunction, hub.ToolCustom:
-		if key.own, err = in.item.Name("name"); err == nil {
+		if key.clientName, err = in.item.Name("name"); err == nil {
 			key.namespace, err = in.item.Text("namespace")
 		}
 	default:
-		key.own = toolNames[key.kind]
+		key.clientName = toolNames[key.kind]
 	}
 	if err == nil {
 		call.Arguments, err = in.arguments(key.kind)
@@ -53,13 +53,13 @@ func (in *reader) call(item string) (err error) {
 		v := in.item.Get("call_id")
 		return v.Invalid("is that of another call before it: each call needs its own")
 	}
-	in.calls[call.ID] = callAt{in.open, len(t.Calls)}
+	in.calls[call.ID] = callIndex{in.open, len(t.Calls)}
 	t.Calls = append(t.Calls, call)
 	t.results = append(t.results, hub.Message{})
 	return nil
 }
 
-// kindOfCall returns the kind of tool that an item of the given type calls.
+// kindOfCall returns the kind of tool that is called by an item of the given type.
 func kindOfCall(item string) hub.ToolKind {
 	switch item {
 	case "custom_tool_call":
@@ -102,8 +102,8 @@ func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 	}
 }
 
-// callID returns the id of the call in in.item, in a form that all upstreams accept. History may come from anywhere, so
-// an illegal id is mapped like a name.
+// callID returns the id of the call in in.item in a form that all upstreams accept. The history may come from any
+// provider, so an illegal id is replaced, by the same rule as tool names.
 func (in *reader) callID() (string, error) {
 	id, err := in.item.Text("call_id")
 	if id == "" && err == nil {
@@ -114,10 +114,10 @@ func (in *reader) callID() (string, error) {
 	return hub.LegalName(id), err
 }
 
-// output reads an item with the result of a call.
+// output reads an item with the result of a call. item is the item's type.
 func (in *reader) output(item string) error {
 	if item == "tool_search_output" {
-		if how, err := in.item.Text("execution"); err != nil || how == "server" {
+		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {
 			return err // its tools were read with the others
 		}
 	}
@@ -135,41 +135,41 @@ func (in *reader) output(item string) error {
 	return nil
 }
 
-// callOf returns the call whose result is in in.item: the one that it names, or the first one that waits. A local shell
-// names its call by id.
-func (in *reader) callOf() (callAt, error) {
+// callOf returns the call to which the result in in.item belongs: the call with its call_id or, for local shells, with
+// its id. Without these it is the first call that has no result.
+func (in *reader) callOf() (callIndex, error) {
 	v := in.item.Get("call_id")
 	id, err := v.Text()
 	if err != nil {
-		return callAt{}, err
+		return callIndex{}, err
 	}
 	if id == "" {
-		other, err := in.item.Text("id")
+		itemID, err := in.item.Text("id")
 		if err != nil {
-			return callAt{}, err
+			return callIndex{}, err
 		}
-		if at, known := in.calls[hub.LegalName(other)]; known && other != "" && !in.answered(at) {
+		if at, known := in.calls[hub.LegalName(itemID)]; known && itemID != "" && !in.hasResult(at) {
 			return at, nil
 		}
 		return in.firstWaiting()
 	}
 	at, known := in.calls[hub.LegalName(id)]
 	if !known {
-		return callAt{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
+		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
 	}
-	if in.answered(at) {
-		return callAt{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))
+	if in.hasResult(at) {
+		return callIndex{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))
 	}
 	return at, nil
 }
 
-func (in *reader) answered(at callAt) bool { return in.turns[at.turn].results[at.call].Role != 0 }
+func (in *reader) hasResult(at callIndex) bool { return in.turns[at.turn].results[at.call].Role != 0 }
 
 // firstWaiting returns the first call without a result.
-func (in *reader) firstWaiting() (callAt, error) {
-	for ; in.waiting.turn < len(in.turns); in.waiting = (callAt{turn: in.waiting.turn + 1}) {
+func (in *reader) firstWaiting() (callIndex, error) {
+	for ; in.waiting.turn < len(in.turns); in.waiting = (callIndex{turn: in.waiting.turn + 1}) {
 		for ; in.waiting.call < len(in.turns[in.waiting.turn].results); in.waiting.call++ {
-			if !in.answered(in.waiting) {
+			if !in.hasResult(in.waiting) {
 				return in.waiting, nil
 			}
 		}
@@ -178,19 +178,19 @@ func (in *reader) firstWaiting() (callAt, error) {
 		}
 	}
 	v := in.item.Get("call_id")
-	return callAt{}, v.Invalid("is missing, and no call before it waits for a result")
+	return callIndex{}, v.Invalid("is missing, and no call before it waits for a result")
 }
 
-// result returns the result in in.item: one text, followed by the parts that are not text.
+// result reads the result in in.item: one text, followed by the parts that are not text. item is the item's type.
 func (in *reader) result(item string) (hub.Message, error) {
 	m := hub.Message{}
 	v := in.item.Get("output")
 	var text string
-	var others []hub.Part
+	var attached []hub.Part
 	var err error
 	switch item {
 	case "tool_search_output":
-		text, err = in.found()
+		text, err = in.searchOutput()
 	case "shell_call_output":
 		err = v.Array()
 		text = v.Raw
@@ -208,7 +208,7 @@ func (in *reader) result(item string) (hub.Message, error) {
 		}
 	default:
 		if v.IsArray() {
-			text, others, err = in.mixed(v)
+			text, attached, err = in.outputParts(v)
 		} else {
 			text, err = v.Text()
 		}
@@ -217,13 +217,13 @@ func (in *reader) result(item string) (hub.Message, error) {
 		return m, err
 	}
 	in.count(text)
-	if text != "" || len(others) > 0 {
-		m.Parts = append([]hub.Part{{Kind: hub.PartText, Text: text}}, others...)
+	if text != "" || len(attached) > 0 {
+		m.Parts = append([]hub.Part{{Kind: hub.PartText, Text: text}}, attached...)
 	}
 	return m, nil
 }
 
-// failed returns the text of a result that is an error.
+// failed returns the text of an error result, with the prefix "Error: ".
 func failed(text string) string {
 	if strings.HasPrefix(text, "Error: ") {
 		return text
@@ -231,8 +231,9 @@ func failed(text string) string {
 	return "Error: " + text
 }
 
-// found returns the result of a search for tools. The tools themselves were read with the others.
-func (in *reader) found() (string, error) {
+// searchOutput returns the result of a tool search as text. The tools that were found are read together with the
+// request's other tools.
+func (in *reader) searchOutput() (string, error) {
 	var text strings.Builder
 	err := in.eachFound(func(name string) {
 		if text.Len() > 0 {

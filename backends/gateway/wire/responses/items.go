@@ -10,17 +10,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// turn is a message and, if it is the assistant's, the results of its calls.
+// turn is a message and, for an assistant message, the results of its calls.
 type turn struct {
 	hub.Message
-	// results are in the order of the calls. A zero Role means that there is none yet.
+	// results are the results in the order of the calls. A zero Role means that the result is missing.
 	results []hub.Message
 }
 
-// closed is the value of reader.open if the next words of the assistant begin a new turn.
+// closed is the value of reader.open if the next item of the assistant begins a new turn.
 const closed = -1
 
-// input makes the messages.
+// input reads instructions and input, and makes the messages.
 func (in *reader) input() error {
 	v := in.fields.Get("instructions")
 	instructions, err := v.Text()
@@ -28,13 +28,13 @@ func (in *reader) input() error {
 		return err
 	}
 	if instructions != "" {
-		in.say(hub.System, in.words(instructions))
+		in.addMessage(hub.System, in.textContent(instructions))
 	}
 	first := len(in.turns)
 	switch v = in.fields.Get("input"); {
 	case v.Type == gjson.String:
 		if v.Str != "" {
-			in.say(hub.User, in.words(v.Str))
+			in.addMessage(hub.User, in.textContent(v.Str))
 		}
 	case !v.IsArray():
 		return v.Wrong("a string or an array")
@@ -50,7 +50,7 @@ func (in *reader) input() error {
 	return nil
 }
 
-// finish converts the turns into messages.
+// finish converts the turns to messages.
 func (in *reader) finish() {
 	in.r.Messages = make([]hub.Message, 0, len(in.turns)+8)
 	for i := range in.turns {
@@ -61,7 +61,7 @@ func (in *reader) finish() {
 			if result.Role == 0 {
 				continue
 			}
-			// Most chat APIs accept only text in a tool message.
+			// Most chat APIs accept only text in a tool message, so the other parts follow in a user message.
 			if len(result.Parts) > 1 {
 				attached = append(attached, result.Parts[1:]...)
 				result.Parts = result.Parts[:1]
@@ -77,20 +77,20 @@ func (in *reader) finish() {
 	}
 }
 
-// words returns a text as content and counts its bytes.
-func (in *reader) words(text string) []hub.Part {
+// textContent returns a text as a message's content, and counts the text's bytes.
+func (in *reader) textContent(text string) []hub.Part {
 	in.count(text)
 	return []hub.Part{{Kind: hub.PartText, Text: text}}
 }
 
-// say adds a message of the user or the system. Reasoning that no answer of the assistant followed is dropped.
-func (in *reader) say(role hub.Role, parts []hub.Part) {
+// addMessage adds a user or system message. Reasoning that is not followed by an assistant item is dropped.
+func (in *reader) addMessage(role hub.Role, parts []hub.Part) {
 	in.turns = append(in.turns, turn{Message: hub.Message{Role: role, Parts: parts}})
 	in.open, in.pending = closed, nil
 }
 
-// assistant returns the current turn of the assistant, or a new one. Consecutive text, reasoning and calls form one
-// message.
+// assistant returns the assistant's current turn, which it begins if necessary. Consecutive text, reasoning and calls
+// form one message.
 func (in *reader) assistant() *turn {
 	if in.open == closed {
 		in.open = len(in.turns)
@@ -102,7 +102,7 @@ func (in *reader) assistant() *turn {
 	return t
 }
 
-// readItem reads an item of the input (specification 7.2).
+// readItem reads an input item (specification 7.2).
 func (in *reader) readItem(v fields.Value) error {
 	if err := in.item.Open(v); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (in *reader) readItem(v fields.Value) error {
 		return err
 	}
 	if name == "" {
-		name = in.untyped()
+		name = in.guessType()
 	}
 	switch name {
 	case "message":
@@ -137,22 +137,23 @@ func (in *reader) readItem(v fields.Value) error {
 	case "item_reference":
 		return v.Unsupported("refers to an item, and none is stored here: send the item itself")
 	}
-	at := in.item.Get("type")
-	if !at.Given() {
-		return at.Missing()
+	value := in.item.Get("type")
+	if !value.Given() {
+		return value.Missing()
 	}
-	in.own(at.Invalid("is not supported: %s is not a type of an input item that is known here", hub.Shown(name)))
+	in.requireOwnFormat(value.Invalid("is not supported: %s is not a type of an input item that is known here", hub.Shown(name)))
 	return nil
 }
 
-// configure reads an item that changes the effort and the form of the answers that follow. The last one counts.
+// configure reads an item that changes the effort and the form of later answers. If there are several such items, the
+// last one is valid.
 func (in *reader) configure() error {
 	reasoning, text := in.item.Get("reasoning"), in.item.Get("text")
 	if reasoning.Given() {
 		if err := in.inner.Open(reasoning); err != nil {
 			return err
 		}
-		in.unread(&in.inner, "effort", "summary", "generate_summary")
+		in.dropOthers(&in.inner, "effort", "summary", "generate_summary")
 		if err := in.effort(in.inner.Get("effort")); err != nil {
 			return err
 		}
@@ -166,8 +167,8 @@ func (in *reader) configure() error {
 	return in.outputFormat(in.inner.Get("format"))
 }
 
-// untyped returns the type of an item without a type member.
-func (in *reader) untyped() string {
+// guessType returns the type of an item without the member type.
+func (in *reader) guessType() string {
 	if v := in.item.Get("role"); v.Given() {
 		return "message"
 	}
@@ -178,8 +179,8 @@ func (in *reader) untyped() string {
 }
 
 func (in *reader) message() error {
-	at := in.item.Get("role")
-	name, err := at.Text()
+	value := in.item.Get("role")
+	name, err := value.Text()
 	if err != nil {
 		return err
 	}
@@ -194,9 +195,9 @@ func (in *reader) message() error {
 	case "developer":
 		role = hub.Developer
 	case "":
-		return at.Missing()
+		return value.Missing()
 	default:
-		return at.Invalid("must be one of user, assistant, system, developer, it is %s", hub.Shown(name))
+		return value.Invalid("must be one of user, assistant, system, developer, it is %s", hub.Shown(name))
 	}
 	parts, err := in.content(in.item.Get("content"))
 	switch {
@@ -206,12 +207,12 @@ func (in *reader) message() error {
 		t := in.assistant()
 		t.Parts = append(t.Parts, parts...)
 	default:
-		in.say(role, parts)
+		in.addMessage(role, parts)
 	}
 	return nil
 }
 
-// thought reads an item of reasoning. Without its state it is of no use to any model, and is dropped.
+// thought reads a reasoning item. Without state it is dropped, since no model could use it.
 func (in *reader) thought() error {
 	token, err := in.item.Text("encrypted_content")
 	if err != nil {
@@ -225,10 +226,10 @@ func (in *reader) thought() error {
 		return err
 	}
 	reasoning := hub.Reasoning{Text: text}
-	if state, ours := in.options.Token(token); ours {
+	if state, isToken := in.options.Token(token); isToken {
 		reasoning.State = &state
 	} else if strings.HasPrefix(token, hub.TokenPrefix) {
-		return nil // changed, or another user's; no vendor knows it either
+		return nil // changed, or another user's: no vendor knows it
 	} else {
 		reasoning.Foreign = token
 	}
@@ -236,7 +237,7 @@ func (in *reader) thought() error {
 	return nil
 }
 
-// thoughts returns the texts of a list, joined.
+// thoughts returns the texts in the item's member list, joined.
 func (in *reader) thoughts(list string) (string, error) {
 	v := in.item.Get(list)
 	if !v.Given() {

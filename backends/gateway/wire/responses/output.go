@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// item is an item of the output. Its texts are the insides of JSON strings, as they came.
+// item is an output item. Its texts are the insides of JSON strings, as the upstream sent them.
 type item struct {
 	id     string
 	status status
-	// Exactly one of these is set, and determines the kind: call, reasoning, or parts for a message.
+	// Exactly one of call, reasoning and parts is set. It determines the type of the item; parts belong to a message.
 	call      *call
 	reasoning *reasoning
 	parts     []part
@@ -34,17 +34,17 @@ func (it *item) close(s status) { it.status = s }
 
 type reasoning struct {
 	text []byte
-	// token is the state. If hidden is set it is kept but not shown to the client.
+	// token is the token of the reasoning state. If hidden is set the token is stored but not shown to the client.
 	token  string
 	hidden bool
 }
 
-// part is a part of a message.
+// part is a content part of a message.
 type part struct {
 	refusal  bool
 	text     []byte
 	logprobs []byte // elements of an array
-	// delta is the text of its delta events between their number and their text.
+	// delta is the constant text of the part's delta events, between their sequence number and their text.
 	delta []byte
 }
 
@@ -69,7 +69,7 @@ func (it *item) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// append appends the members of a reasoning item after its id, and the end of the item.
+// append appends the members of a reasoning item after its id, and the closing brace.
 func (r *reasoning) append(dst []byte, s status) []byte {
 	dst = append(dst, `,"type":"reasoning"`...)
 	if s == incomplete {
@@ -103,7 +103,7 @@ func (p *part) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// keep keeps the items of the answer, including state of reasoning that the client is not shown.
+// keep stores the items of the answer with reply.KeepItem, including reasoning state that is not shown to the client.
 func (w *writer) keep() {
 	if w.reply.KeepItem == nil {
 		return
@@ -113,35 +113,35 @@ func (w *writer) keep() {
 		if it.open() {
 			continue
 		}
-		kept := *it
+		stored := *it
 		if it.reasoning != nil {
 			r := *it.reasoning
 			r.hidden = false
-			kept.reasoning = &r
+			stored.reasoning = &r
 		}
-		w.reply.KeepItem(it.id, kept.append(nil))
+		w.reply.KeepItem(it.id, stored.append(nil))
 	}
 }
 
-// takesState reports whether the state of reasoning is kept, because the client returns it or because the gateway keeps
-// the items of the answer.
+// takesState reports whether tokens of reasoning state are needed: the client returns them, or the gateway stores the
+// items of the answer.
 func (w *writer) takesState() bool { return w.r.Answer.State || w.reply.KeepItem != nil }
 
-// add opens an item and announces it.
+// add begins an item and writes its event response.output_item.added.
 func (w *writer) add(dst []byte, it item) []byte {
 	w.items = append(w.items, it)
 	dst = w.event(dst, "response.output_item.added")
 	return w.appendItem(dst, len(w.items)-1)
 }
 
-// done announces that an item is complete, or will not become more complete.
+// done ends an item with the status s and writes its event response.output_item.done.
 func (w *writer) done(dst []byte, index int, s status) []byte {
 	w.items[index].close(s)
 	dst = w.event(dst, "response.output_item.done")
 	return w.appendItem(dst, index)
 }
 
-// appendItem appends the index and the item, and ends the event.
+// appendItem appends the item's index and the item, and ends the event.
 func (w *writer) appendItem(dst []byte, index int) []byte {
 	dst = append(dst, `,"output_index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
@@ -149,18 +149,18 @@ func (w *writer) appendItem(dst []byte, index int) []byte {
 	return end(w.items[index].append(dst))
 }
 
-// about begins an event about an existing item.
-func (w *writer) about(dst []byte, name string, index int) []byte {
-	return w.place(w.event(dst, name), index)
+// beginItemEvent begins an event about an existing item.
+func (w *writer) beginItemEvent(dst []byte, name string, index int) []byte {
+	return w.appendItemRef(w.event(dst, name), index)
 }
 
-// place appends the item that an event is about.
-func (w *writer) place(dst []byte, index int) []byte {
+// appendItemRef appends the id and the index of the item.
+func (w *writer) appendItemRef(dst []byte, index int) []byte {
 	dst = jsontext.AppendAll(dst, `,"item_id":"`, w.items[index].id, `","output_index":`)
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
-// appendText appends a text as the last member, and ends the event.
+// appendText appends a text as the event's last member, and ends the event.
 func appendText(dst []byte, name string, text []byte) []byte {
 	dst = append(append(append(dst, `,"`...), name...), `":"`...)
 	dst = append(dst, text...)
@@ -173,9 +173,9 @@ const (
 	refusalDelta = "event: response.refusal.delta\ndata: {\"type\":\"response.refusal.delta\",\"sequence_number\":"
 )
 
-// text writes a piece of an answer's text or of its refusal.
+// text writes a piece of the answer's text, or of a refusal if refusal is set.
 func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
-	if w.current == none || w.items[w.current].reasoning != nil {
+	if w.current == noItem || w.items[w.current].reasoning != nil {
 		dst = w.closeCurrent(dst)
 		w.current = len(w.items)
 		dst = w.add(dst, item{id: w.reply.ID("msg_")})
@@ -186,10 +186,10 @@ func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
 			dst = w.closePart(dst, w.current)
 		}
 		it.parts = append(it.parts, part{refusal: refusal})
-		dst = w.aboutPart(dst, "response.content_part.added", w.current)
+		dst = w.beginPartEvent(dst, "response.content_part.added", w.current)
 		dst = append(dst, `,"part":`...)
 		dst = end(it.parts[n].append(dst))
-		it.parts[n].delta = append(w.placePart(nil, w.current), `,"delta":"`...)
+		it.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
 	}
 	p := &it.parts[len(it.parts)-1]
 	p.text = append(p.text, d.Text...)
@@ -213,7 +213,7 @@ func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
 	return end(append(dst, ']'))
 }
 
-// appendElements appends the elements of a JSON array, on one line.
+// appendElements appends the elements of a JSON array without line ends.
 func appendElements(dst, array []byte) []byte {
 	array = bytes.TrimSpace(array)
 	if len(array) < 2 {
@@ -225,14 +225,14 @@ func appendElements(dst, array []byte) []byte {
 	return dst
 }
 
-// aboutPart begins an event about the last part of an existing item, and appends the index of the part.
-func (w *writer) aboutPart(dst []byte, name string, index int) []byte {
-	return w.placePart(w.event(dst, name), index)
+// beginPartEvent begins an event about the last part of an existing item.
+func (w *writer) beginPartEvent(dst []byte, name string, index int) []byte {
+	return w.appendPartRef(w.event(dst, name), index)
 }
 
-// placePart appends the item that an event is about, and the index of its last part.
-func (w *writer) placePart(dst []byte, index int) []byte {
-	dst = w.place(dst, index)
+// appendPartRef appends the id and index of the item, and the index of its last part.
+func (w *writer) appendPartRef(dst []byte, index int) []byte {
+	dst = w.appendItemRef(dst, index)
 	dst = append(dst, `,"content_index":`...)
 	return strconv.AppendInt(dst, int64(len(w.items[index].parts)-1), 10)
 }
@@ -242,15 +242,15 @@ func (w *writer) closePart(dst []byte, index int) []byte {
 	parts := w.items[index].parts
 	p := &parts[len(parts)-1]
 	if p.refusal {
-		dst = w.aboutPart(dst, "response.refusal.done", index)
+		dst = w.beginPartEvent(dst, "response.refusal.done", index)
 		dst = appendText(dst, "refusal", p.text)
 	} else {
-		dst = w.aboutPart(dst, "response.output_text.done", index)
+		dst = w.beginPartEvent(dst, "response.output_text.done", index)
 		dst = append(append(append(dst, `,"text":"`...), p.text...), `","logprobs":[`...)
 		dst = append(dst, p.logprobs...)
 		dst = end(append(dst, ']'))
 	}
-	dst = w.aboutPart(dst, "response.content_part.done", index)
+	dst = w.beginPartEvent(dst, "response.content_part.done", index)
 	dst = append(dst, `,"part":`...)
 	return end(p.append(dst))
 }
@@ -260,7 +260,7 @@ func (w *writer) reasoning(dst, text []byte) []byte {
 	if !w.r.Answer.Reasoning {
 		return dst
 	}
-	if w.current == none || w.items[w.current].reasoning == nil {
+	if w.current == noItem || w.items[w.current].reasoning == nil {
 		dst = w.openReasoning(dst)
 	}
 	if w.r.Answer.HideReasoningText {
@@ -268,32 +268,32 @@ func (w *writer) reasoning(dst, text []byte) []byte {
 	}
 	r := w.items[w.current].reasoning
 	if len(r.text) == 0 {
-		dst = w.aboutSummary(dst, "response.reasoning_summary_part.added", w.current)
+		dst = w.beginSummaryEvent(dst, "response.reasoning_summary_part.added", w.current)
 		dst = append(dst, `,"part":`...)
 		dst = end(r.appendPart(dst))
 	}
 	r.text = append(r.text, text...)
-	dst = w.aboutSummary(dst, "response.reasoning_summary_text.delta", w.current)
+	dst = w.beginSummaryEvent(dst, "response.reasoning_summary_text.delta", w.current)
 	return appendText(dst, "delta", text)
 }
 
-// openReasoning ends the open item and begins one of reasoning.
+// openReasoning ends the open item and begins a reasoning item.
 func (w *writer) openReasoning(dst []byte) []byte {
 	dst = w.closeCurrent(dst)
 	w.current = len(w.items)
 	return w.add(dst, item{id: w.reply.ID("rs_"), reasoning: &reasoning{hidden: !w.r.Answer.State}})
 }
 
-// aboutSummary begins an event about the summary of a reasoning item.
-func (w *writer) aboutSummary(dst []byte, name string, index int) []byte {
-	dst = w.about(dst, name, index)
+// beginSummaryEvent begins an event about the summary of a reasoning item.
+func (w *writer) beginSummaryEvent(dst []byte, name string, index int) []byte {
+	dst = w.beginItemEvent(dst, name, index)
 	return append(dst, `,"summary_index":0`...)
 }
 
-// state ends the reasoning that a state belongs to. State without reasoning becomes an item with an empty summary
+// state ends the open reasoning item, with the token of s. Without such an item it writes one with an empty summary
 // (specification 11.3).
 func (w *writer) state(dst []byte, s hub.State) []byte {
-	if w.current == none || w.items[w.current].reasoning == nil {
+	if w.current == noItem || w.items[w.current].reasoning == nil {
 		if !w.takesState() {
 			return dst
 		}
@@ -311,30 +311,30 @@ func (w *writer) state(dst []byte, s hub.State) []byte {
 	return w.closeCurrent(dst)
 }
 
-// closeCurrent ends the open item of text or reasoning, if there is one.
+// closeCurrent ends the open text or reasoning item, if there is one.
 func (w *writer) closeCurrent(dst []byte) []byte {
-	if w.current == none {
+	if w.current == noItem {
 		return dst
 	}
 	return w.closeItem(dst, w.current, completed)
 }
 
-// closeItem ends an item of text or reasoning.
+// closeItem ends a text or reasoning item with the status s.
 func (w *writer) closeItem(dst []byte, index int, s status) []byte {
-	w.current = none
+	w.current = noItem
 	r := w.items[index].reasoning
 	if r == nil {
 		dst = w.closePart(dst, index)
 		return w.done(dst, index, s)
 	}
 	if r.token == "" && w.takesState() {
-		// The token says at least that the reasoning is the gateway's.
+		// Even without state the token shows that the reasoning came through the gateway.
 		r.token = w.reply.Token(hub.State{Form: hub.FormContent})
 	}
 	if len(r.text) > 0 {
-		dst = w.aboutSummary(dst, "response.reasoning_summary_text.done", index)
+		dst = w.beginSummaryEvent(dst, "response.reasoning_summary_text.done", index)
 		dst = appendText(dst, "text", r.text)
-		dst = w.aboutSummary(dst, "response.reasoning_summary_part.done", index)
+		dst = w.beginSummaryEvent(dst, "response.reasoning_summary_part.done", index)
 		dst = append(dst, `,"part":`...)
 		dst = end(r.appendPart(dst))
 	}

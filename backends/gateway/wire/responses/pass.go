@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewPass returns a Pass between a Responses upstream and a Responses client. Answers are passed on byte for byte
-// except for the model, which becomes the name that the client asked for (specification 1.2, 1.7).
+// NewPass returns a Pass between a Responses upstream and a Responses client. It passes answers on byte for byte,
+// except for the model, which becomes the requested name (specification 1.2, 1.7).
 func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
@@ -23,7 +23,7 @@ type pass struct {
 	answer upstreamAnswer
 	bytes  int64
 	edits  jsontext.Edits
-	id     string // of the response, as the inside of a JSON string
+	id     string // the response's id, as the inside of a JSON string
 	next   int64  // sequence_number of the next event
 	output []byte // the complete items, as elements of a JSON array
 }
@@ -51,7 +51,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		name = e.kind
 	}
 	if len(name) == 0 {
-		return dst, wire.Progress{}, nil // clients could not tell what kind of event it is
+		return dst, wire.Progress{}, nil // without a type clients could not handle the event
 	}
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
 	from := len(dst)
@@ -60,13 +60,13 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Thinks: e.thinks(), Done: p.answer.done}, nil
 }
 
-// maxPassID is the length of the longest id of a response that is kept, in bytes.
+// maxPassID limits the length of a response's id, in bytes. A longer id is not stored.
 const maxPassID = 256
 
-// maxPassOutput bounds the output that is kept, in bytes.
+// maxPassOutput limits the bytes of output that are stored.
 const maxPassOutput = 1 << 20
 
-// keep keeps an item for a response.failed that may follow.
+// keep stores an item in case the stream breaks: response.failed repeats it, see Fail.
 func (p *pass) keep(item []byte) {
 	if len(item) == 0 || len(p.output)+len(item) > maxPassOutput {
 		return
@@ -79,15 +79,15 @@ func (p *pass) keep(item []byte) {
 	wire.OneLine(p.output[from:])
 }
 
-// keepItem keeps an item for requests that refer to it.
+// keepItem calls reply.KeepItem for an item, so that later requests can refer to the item.
 func (p *pass) keepItem(item []byte) {
 	if p.reply.KeepItem != nil && len(item) > 0 {
 		p.reply.KeepItem(gjson.GetBytes(item, "id").Str, item)
 	}
 }
 
-// passProves reports whether the candidate has proved itself (specification 13.2) by text of any kind, a call, a
-// complete item, or the end.
+// passProves reports whether an event proves that the candidate works (specification 13.2): it has text of any kind, a
+// call, a complete item, or the end.
 func passProves(e *upstreamEvent) bool {
 	switch string(e.kind) {
 	case "response.completed", "response.incomplete", "response.output_item.done":
@@ -98,7 +98,7 @@ func passProves(e *upstreamEvent) bool {
 	return len(e.text) > 0
 }
 
-// rename appends the answer with the client's name of the model.
+// rename appends the answer with the model replaced by the requested name.
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
 	e := &p.answer.event
@@ -139,8 +139,8 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 	return p.rename(dst, body), nil
 }
 
-// Fail implements hub.Pass. The response repeats the complete items of the output. Clients have the pieces of the last
-// item from the events.
+// Fail implements hub.Pass. The response object repeats the complete output items. Clients have the pieces of the last
+// item from earlier events.
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 	if !p.answer.started {
 		dst = append(dst, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":"...)

@@ -10,23 +10,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// The bounds of a request and of the items that it refers to.
+// Limits of a request and of the items to which it refers.
 const (
 	maxReferences = 10_000
 	maxExpanded   = 32 << 20 // bytes
 )
 
-// reference is an item of the input that refers to an item of an earlier answer.
+// reference is an input item that refers to an item of an earlier answer.
 type reference struct {
 	id       string
-	index    int // in the input
-	from, to int // its place in the body
+	index    int // index in the input
+	from, to int // position in the body
 }
 
-// Expand returns a client's request in which references are replaced by the items that they refer to (specification
-// 7.2). If there are any, find is called once with their ids and returns the JSON text of the items that are kept. A
-// body that cannot be parsed is returned unchanged, for Read to refuse. Other errors are those of find, and
-// *apierror.Error: 400 for an item that is not kept, and 413 for a request that becomes too large.
+// Expand returns a client's request in which items replace the references to them (specification 7.2). If there are
+// references, find is called once with their ids and returns the JSON texts of the stored items. A body that cannot be
+// parsed is returned unchanged, so that Read reports the error. The errors are those of find, and *apierror.Error with
+// status 400 for an item that is not stored and with status 413 for a request that becomes too large.
 func (Format) Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error) {
 	if !bytes.Contains(body, []byte(`"id"`)) { // the only member that every reference has
 		return body, nil
@@ -80,9 +80,9 @@ func references(body []byte) (found []reference) {
 				return s.Skip()
 			}
 			r := reference{index: i, from: s.Offset()}
-			is, err := r.scan(&s)
+			isReference, err := r.scan(&s)
 			r.to = s.Offset()
-			if is && len(found) <= maxReferences {
+			if isReference && len(found) <= maxReferences {
 				found = append(found, r)
 			}
 			return err
@@ -94,10 +94,9 @@ func references(body []byte) (found []reference) {
 	return found
 }
 
-// scan scans an item and reports whether it is a reference: its type says so, or it has an id but neither type nor
-// role.
-func (r *reference) scan(s *jsontext.Scanner) (is bool, err error) {
-	kind, other := "", false
+// scan scans an item. isReference is set if the item has the type of a reference, or an id but neither type nor role.
+func (r *reference) scan(s *jsontext.Scanner) (isReference bool, err error) {
+	kind, hasType := "", false
 	err = s.Object(func(key []byte) (err error) {
 		text := s.Kind() == jsontext.String
 		switch string(key) {
@@ -106,16 +105,16 @@ func (r *reference) scan(s *jsontext.Scanner) (is bool, err error) {
 				kind, err = s.Unquoted()
 				return err
 			}
-			other = other || s.Kind() != jsontext.Null
+			hasType = hasType || s.Kind() != jsontext.Null
 		case "id":
 			if text {
 				r.id, err = s.Unquoted()
 				return err
 			}
 		case "role":
-			other = true
+			hasType = true
 		}
 		return s.Skip()
 	})
-	return r.id != "" && (kind == "item_reference" || kind == "" && !other), err
+	return r.id != "" && (kind == "item_reference" || kind == "" && !hasType), err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Read parses a client's request (specification 7). Its errors are *apierror.Error with status 400 and the path of the
+// Read parses a client's request (specification 7). The errors are *apierror.Error with status 400 and the path of the
 // invalid field.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
@@ -27,57 +27,58 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 		options: o,
 		names:   make(map[toolKey]string),
 		flat:    make(map[string]struct{}),
-		calls:   make(map[string]callAt),
+		calls:   make(map[string]callIndex),
 		open:    closed,
 	}
 	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
 		in.fields.Members = append(in.fields.Members, fields.Member{Name: key, Result: v})
 		return true
 	})
-	// Tools come before the input, whose calls refer to their names. tool_choice comes after the input, whose items may
-	// add tools.
+	// Tools come before the input, because calls in the input refer to tools. tool_choice comes after the input,
+	// because input items may add tools.
 	for _, step := range [...]func() error{
-		in.refused, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters, in.tools, in.input, in.choice,
+		in.rejectUnsupported, in.model, in.stream, in.include, in.reasoning, in.format, in.parameters, in.tools, in.input,
+		in.choice,
 	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	in.leftOut()
+	in.dropUnknown()
 	in.echo()
 	return in.r, nil
 }
 
-// reader is a request that is being read.
+// reader is the state of reading a request.
 type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
-	// fields is the top level. The others hold one object of their kind at a time (see object).
+	// fields holds the top-level members. The other variables hold one object of their kind at a time (see object).
 	fields, item, part, tool, inner fields.Object
 
-	// names maps tools to their names for upstreams, flat is the set of these names.
+	// names maps tools to their upstream names. flat is the set of these names.
 	names map[toolKey]string
 	flat  map[string]struct{}
-	// hosted is the path of the first tool that only its vendor can run, and hostedKind its type.
+	// hosted is the path of the first tool that only its vendor can run. hostedKind is the type of that tool.
 	hosted, hostedKind string
 
 	items []fields.Value // of the input
 	turns []turn
-	// open is the index of the current turn of the assistant, or closed.
+	// open is the index of the assistant's current turn, or closed.
 	open int
-	// pending is reasoning that waits for its turn.
+	// pending is reasoning for the assistant's next item.
 	pending []hub.Reasoning
-	// calls are the calls by id. waiting is where the search for the first call without a result begins.
-	calls   map[string]callAt
-	waiting callAt
+	// calls maps call ids to calls. The search for the first call without a result begins at waiting.
+	calls   map[string]callIndex
+	waiting callIndex
 }
 
-// maxDropped bounds the list of what is left out. The header has room for 20.
+// maxDropped limits the names of dropped fields that are recorded. The client sees at most 20 of them.
 const maxDropped = 32
 
-// own records that only an upstream of this format, which gets the client's bytes, can carry the request. err is the
-// client's error if there is no such upstream.
-func (in *reader) own(err error) {
+// requireOwnFormat records that the request can be carried only by an upstream of this format, which gets the client's
+// bytes. err is the client's error if there is no such upstream.
+func (in *reader) requireOwnFormat(err error) {
 	if in.r.Needs |= wire.NeedOwnFormat; in.r.OwnFormatError == nil {
 		in.r.OwnFormatError = err
 	}
@@ -89,9 +90,9 @@ func (in *reader) drop(path string) {
 	}
 }
 
-// understood are the fields of specification 7.1 that are evaluated. All others are left out and listed, those that the
-// reference knows (service_tier, client_metadata, …) as well as those that it may add.
-var understood = map[string]bool{
+// evaluatedFields are the top-level fields that the reader evaluates (specification 7.1). All other fields are dropped
+// and listed, whether the reference has them (service_tier, client_metadata, …) or may add them later.
+var evaluatedFields = map[string]bool{
 	"background": true, "conversation": true, "include": true, "input": true, "instructions": true,
 	"max_output_tokens": true, "metadata": true, "model": true, "parallel_tool_calls": true,
 	"previous_response_id": true, "prompt": true, "prompt_cache_key": true, "reasoning": true,
@@ -100,17 +101,17 @@ var understood = map[string]bool{
 	"user": true,
 }
 
-// leftOut lists the fields that were not evaluated.
-func (in *reader) leftOut() {
+// dropUnknown records the fields that are not in evaluatedFields as dropped.
+func (in *reader) dropUnknown() {
 	for _, m := range in.fields.Members {
-		if !understood[m.Name] && m.Type != gjson.Null {
+		if !evaluatedFields[m.Name] && m.Type != gjson.Null {
 			in.drop(headerName(m.Name))
 		}
 	}
 }
 
-// unread lists the members of an object that are not evaluated: those that are not null and not among the given names.
-func (in *reader) unread(o *fields.Object, names ...string) {
+// dropOthers records all members of an object except the named ones and those that are null as dropped.
+func (in *reader) dropOthers(o *fields.Object, names ...string) {
 	for _, m := range o.Members {
 		if m.Type != gjson.Null && !slices.Contains(names, m.Name) {
 			in.drop(o.Path.String() + "." + headerName(m.Name))
@@ -118,7 +119,7 @@ func (in *reader) unread(o *fields.Object, names ...string) {
 	}
 }
 
-// headerName returns a client's name of a field in a form that a header can carry.
+// headerName returns a client's field name in a form that a response header can list.
 func headerName(name string) string {
 	name = name[:min(len(name), 64)]
 	return strings.Map(func(c rune) rune {
@@ -129,8 +130,8 @@ func headerName(name string) string {
 	}, name)
 }
 
-// refused returns an error if the request has one of the fields that the gateway does not support (specification 7.7).
-func (in *reader) refused() error {
+// rejectUnsupported returns an error if the request has a field that the gateway does not support (specification 7.7).
+func (in *reader) rejectUnsupported() error {
 	if v := in.fields.Get("previous_response_id"); v.Given() {
 		id, err := v.Text()
 		if err != nil {
@@ -221,7 +222,7 @@ func (in *reader) reasoning() error {
 		}
 		in.r.Answer.HideReasoningText = in.r.Answer.HideReasoningText || summary == "none"
 	}
-	in.unread(&in.item, "effort", "summary", "generate_summary")
+	in.dropOthers(&in.item, "effort", "summary", "generate_summary")
 	return in.effort(in.item.Get("effort"))
 }
 
@@ -237,7 +238,7 @@ func (in *reader) effort(v fields.Value) error {
 	return nil
 }
 
-// format reads the member text: the form of the answer and its verbosity.
+// format reads the member text, with the form of the answer and its verbosity.
 func (in *reader) format() error {
 	v := in.fields.Get("text")
 	if !v.Given() {
@@ -253,11 +254,11 @@ func (in *reader) format() error {
 	if v.Given() {
 		in.param("verbosity", v.Raw)
 	}
-	in.unread(&in.item, "format", "verbosity")
+	in.dropOthers(&in.item, "format", "verbosity")
 	return in.outputFormat(in.item.Get("format"))
 }
 
-// outputFormat reads the form of the answer.
+// outputFormat reads the form of the answer from v.
 func (in *reader) outputFormat(v fields.Value) error {
 	if !v.Given() {
 		return nil
@@ -282,7 +283,7 @@ func (in *reader) outputFormat(v fields.Value) error {
 	}
 }
 
-// schema reads the format in in.part.
+// schema reads the JSON schema in the format object in in.part.
 func (in *reader) schema() (*hub.Output, error) {
 	out := &hub.Output{Kind: "json_schema"}
 	schema := in.part.Get("schema")
@@ -306,7 +307,7 @@ func (in *reader) schema() (*hub.Output, error) {
 	return out, nil
 }
 
-// strict returns the member of that name as JSON text, or an empty string.
+// strict returns the member strict as JSON text, or an empty string if absent.
 func strict(o *fields.Object) (string, error) {
 	v := o.Get("strict")
 	if _, err := v.Flag(); err != nil || !v.Given() {
@@ -321,7 +322,7 @@ func (in *reader) param(name, raw string) {
 	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
 }
 
-// parameters reads the fields that pass without being interpreted, and those that only need a check.
+// parameters reads the fields that are passed on without interpretation, and those that are only checked.
 func (in *reader) parameters() error {
 	v := in.fields.Get("max_output_tokens")
 	if v.Given() {
@@ -358,7 +359,7 @@ func (in *reader) parameters() error {
 	return err
 }
 
-// logprobs reads top_logprobs. Without the include flag nobody has asked for the log probabilities.
+// logprobs reads top_logprobs. It counts only if the include flag requests log probabilities.
 func (in *reader) logprobs() error {
 	v := in.fields.Get("top_logprobs")
 	if v.Given() && v.Type != gjson.Number {
@@ -376,7 +377,7 @@ func (in *reader) logprobs() error {
 	return nil
 }
 
-// identifiers reads the identifiers of the user, which leave the gateway only as a hash.
+// identifiers reads the identifiers of the client's user. Upstreams get only a hash.
 func (in *reader) identifiers() error {
 	user := ""
 	for _, name := range [...]string{"user", "safety_identifier"} {
@@ -424,13 +425,13 @@ func (in *reader) metadata() (err error) {
 
 func (in *reader) truncation() error {
 	v := in.fields.Get("truncation")
-	how, err := v.Text()
-	switch how {
+	mode, err := v.Text()
+	switch mode {
 	case "", "disabled":
 	case "auto":
 		in.drop("truncation")
 	default:
-		return v.Invalid("must be disabled or auto, it is %s", hub.Shown(how))
+		return v.Invalid("must be disabled or auto, it is %s", hub.Shown(mode))
 	}
 	return err
 }

@@ -327,7 +327,7 @@ func TestReadRefused(t *testing.T) {
 }
 
 // What only the vendor's servers can do is left to candidates that get the client's bytes.
-func TestReadOwn(t *testing.T) {
+func TestReadVendorFeatures(t *testing.T) {
 	t.Parallel()
 	for at, body := range map[string]string{
 		"tools[0]":                 with(`"input":"hi","tools":[{"type":"web_search"}]`),

@@ -1,7 +1,7 @@
 package responses
 
-// The schemas of the tools that are known by their type alone (public reference, "Local shell", "Shell" and "Apply
-// patch").
+// The input schemas of tools that a request defines only by their type (public reference, "Local shell", "Shell" and
+// "Apply patch").
 const (
 	localShellSchema = `{"type":"object","properties":{` +
 		`"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments."},` +

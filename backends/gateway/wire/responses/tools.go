@@ -13,14 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// toolKey identifies a tool as the client does.
+// toolKey identifies a tool in the client's request.
 type toolKey struct {
-	kind           hub.ToolKind
-	namespace, own string
+	kind                  hub.ToolKind
+	namespace, clientName string
 }
 
-// The tools that are known by their type: their names, and the member of a call item that holds what they are asked to
-// do.
+// The tools that a request defines only by their type: their names, and the member of a call item with their arguments.
 var (
 	toolNames = [...]string{
 		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
@@ -34,12 +33,12 @@ var (
 // flatName returns the name of a tool with its namespace as a prefix (specification 7.4.1).
 func (k toolKey) flatName() string {
 	if k.namespace == "" {
-		return k.own
+		return k.clientName
 	}
-	return k.namespace + "__" + k.own
+	return k.namespace + "__" + k.clientName
 }
 
-// upstreamName returns the name of a tool for upstreams, even if it is not among the tools of the request.
+// upstreamName returns the upstream name of a tool, even if the tool is not in the request.
 func (in *reader) upstreamName(key toolKey) string {
 	if name, known := in.names[key]; known {
 		return name
@@ -47,8 +46,9 @@ func (in *reader) upstreamName(key toolKey) string {
 	return hub.LegalName(key.flatName())
 }
 
-// add adds a tool the first time that it occurs. Two tools that would get the same name get a hash instead. NUL does
-// not occur in legal names, so it is hashed with the rest.
+// add adds a tool unless it was added before. If another tool has the same upstream name, the new tool's name becomes
+// one with a hash. To make the hash different, NUL and more text are appended to the name; NUL does not occur in legal
+// names.
 func (in *reader) add(key toolKey, t hub.Tool) {
 	if _, twice := in.names[key]; twice {
 		return
@@ -61,7 +61,7 @@ func (in *reader) add(key toolKey, t hub.Tool) {
 			full += "\x00"
 		}
 	}
-	t.Kind, t.Namespace, t.ClientName = key.kind, key.namespace, key.own
+	t.Kind, t.Namespace, t.ClientName = key.kind, key.namespace, key.clientName
 	in.names[key] = t.Name
 	in.flat[t.Name] = struct{}{}
 	in.r.Tools = append(in.r.Tools, t)
@@ -70,19 +70,19 @@ func (in *reader) add(key toolKey, t hub.Tool) {
 	in.count(t.Parameters)
 }
 
-// taken reports whether another tool has the name for upstreams already.
+// taken reports whether a tool has the upstream name already.
 func (in *reader) taken(name string) bool {
 	_, taken := in.flat[name]
 	return taken
 }
 
-// toolKinds are the kinds as spelled in the type of a tool.
+// toolKinds are the types of tools in requests, indexed by hub.ToolKind.
 var toolKinds = [...]string{
 	hub.ToolFunction: "function", hub.ToolCustom: "custom", hub.ToolSearch: "tool_search",
 	hub.ToolLocalShell: "local_shell", hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
 }
 
-// tools reads the tools of the request and those that items of the input add.
+// tools reads the tools of the request and those that input items add.
 func (in *reader) tools() error {
 	v := in.fields.Get("tools")
 	if v.Given() {
@@ -93,22 +93,22 @@ func (in *reader) tools() error {
 	if input := in.fields.Get("input"); input.IsArray() {
 		err := input.Each(func(item fields.Value) error {
 			in.items = append(in.items, item)
-			return in.moreTools(item)
+			return in.itemTools(item)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	if len(in.r.Tools) == 0 && in.hosted != "" {
-		in.own(apierror.New(http.StatusBadRequest, "unsupported_parameter",
+		in.requireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
 			"%s is %s, which is run by its vendor and not offered here: give a function tool too, or no tools",
 			in.hosted, hub.Shown(in.hostedKind)).With(in.hosted))
 	}
 	return nil
 }
 
-// moreTools reads the tools that an item adds.
-func (in *reader) moreTools(item fields.Value) error {
+// itemTools reads the tools that an input item adds.
+func (in *reader) itemTools(item fields.Value) error {
 	switch item.Get("type").Str {
 	case "additional_tools", "tool_search_output":
 	default:
@@ -140,20 +140,20 @@ func (in *reader) readTool(v fields.Value) error {
 	case "tool_search":
 		return in.search(v)
 	case "local_shell":
-		in.add(toolKey{kind: hub.ToolLocalShell, own: name}, hub.Tool{
+		in.add(toolKey{kind: hub.ToolLocalShell, clientName: name}, hub.Tool{
 			Description: "Runs a command on the user's computer.", Parameters: localShellSchema,
 		})
 	case "shell":
 		environment := in.tool.Get("environment")
-		if where := environment.Get("type").Str; strings.HasPrefix(where, "container") {
+		if kind := environment.Get("type").Str; strings.HasPrefix(kind, "container") {
 			in.hostedTool(v)
 			return nil
 		}
-		in.add(toolKey{kind: hub.ToolShell, own: name}, hub.Tool{
+		in.add(toolKey{kind: hub.ToolShell, clientName: name}, hub.Tool{
 			Description: "Runs shell commands on the user's computer.", Parameters: shellSchema,
 		})
 	case "apply_patch":
-		in.add(toolKey{kind: hub.ToolApplyPatch, own: name}, hub.Tool{
+		in.add(toolKey{kind: hub.ToolApplyPatch, clientName: name}, hub.Tool{
 			Description: "Creates, changes or deletes one file of the workspace.", Parameters: applyPatchSchema,
 		})
 	default: // run by the vendor, or not known yet
@@ -162,24 +162,24 @@ func (in *reader) readTool(v fields.Value) error {
 	return nil
 }
 
-// hostedTool drops a tool that only its vendor can run, and remembers the first one.
+// hostedTool drops a tool that only its vendor can run. It records the path and type of the first such tool.
 func (in *reader) hostedTool(v fields.Value) {
-	at := v.String()
-	in.drop(at)
+	path := v.String()
+	in.drop(path)
 	if in.hosted == "" {
-		in.hosted, in.hostedKind = at, in.tool.Get("type").Str
+		in.hosted, in.hostedKind = path, in.tool.Get("type").Str
 	}
 }
 
 // noParameters is the schema of a function without parameters.
 const noParameters = `{"type":"object","properties":{}}`
 
-// function reads the function in o. prefix is put before its description.
+// function reads the function tool in o. prefix is put before its description.
 func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolFunction, namespace: namespace}
 	t := hub.Tool{}
 	var err error
-	if key.own, err = o.Name("name"); err == nil {
+	if key.clientName, err = o.Name("name"); err == nil {
 		t.Description, err = o.Text("description")
 	}
 	if err == nil {
@@ -199,7 +199,7 @@ func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 	return nil
 }
 
-// parameters returns the schema of a tool.
+// parameters returns the parameters schema of the tool in o.
 func parameters(o *fields.Object) (string, error) {
 	v := o.Get("parameters")
 	if !v.Given() {
@@ -208,15 +208,16 @@ func parameters(o *fields.Object) (string, error) {
 	return v.Raw, v.Object()
 }
 
-// customSchema is the schema for the free text of a custom tool.
+// customSchema is the input schema that represents a custom tool's free text.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as free text."}},"required":["input"],"additionalProperties":false}`
 
-// custom reads a tool that takes free text. Other models cannot be held to a grammar, so it is described to them.
+// custom reads the custom (free-text) tool in o. prefix is put before its description. Other models cannot enforce the
+// tool's grammar, so it is appended to the description.
 func (in *reader) custom(o *fields.Object, namespace, prefix string) error {
 	key := toolKey{kind: hub.ToolCustom, namespace: namespace}
 	t := hub.Tool{Parameters: customSchema}
 	var err error
-	if key.own, err = o.Name("name"); err == nil {
+	if key.clientName, err = o.Name("name"); err == nil {
 		t.Description, err = o.Text("description")
 	}
 	if err != nil {
@@ -245,7 +246,7 @@ func (in *reader) custom(o *fields.Object, namespace, prefix string) error {
 	return nil
 }
 
-// namespace reads the namespace in in.tool, whose members become separate tools.
+// namespace reads the namespace in in.tool. Its members become separate tools.
 func (in *reader) namespace() error {
 	name, err := in.tool.Name("name")
 	if err != nil {
@@ -281,14 +282,14 @@ func (in *reader) namespace() error {
 	})
 }
 
-// search reads tool_search. A search by the client is a function. A search by the vendor is not needed, since all tools
-// are given at once.
+// search reads tool_search. A search that the client runs becomes a function. A search that the vendor runs is dropped,
+// since the model gets all tools at once.
 func (in *reader) search(v fields.Value) error {
-	how, err := in.tool.Text("execution")
+	execution, err := in.tool.Text("execution")
 	if err != nil {
 		return err
 	}
-	if how != "client" {
+	if execution != "client" {
 		in.hostedTool(v)
 		return nil
 	}
@@ -302,11 +303,11 @@ func (in *reader) search(v fields.Value) error {
 	if t.Description == "" {
 		t.Description = "Searches for more tools."
 	}
-	in.add(toolKey{kind: hub.ToolSearch, own: toolNames[hub.ToolSearch]}, t)
+	in.add(toolKey{kind: hub.ToolSearch, clientName: toolNames[hub.ToolSearch]}, t)
 	return nil
 }
 
-// eachFound calls do with the names for upstreams of the tools in in.item.
+// eachFound calls do with the upstream name of each tool in in.item.
 func (in *reader) eachFound(do func(name string)) error {
 	v := in.item.Get("tools")
 	if !v.Given() {
@@ -320,19 +321,19 @@ func (in *reader) eachFound(do func(name string)) error {
 		if err != nil {
 			return err
 		}
-		own, err := in.tool.Text("name")
+		name, err := in.tool.Text("name")
 		if err != nil {
 			return err
 		}
 		switch kind {
 		case "function":
-			do(in.upstreamName(toolKey{kind: hub.ToolFunction, own: own}))
+			do(in.upstreamName(toolKey{kind: hub.ToolFunction, clientName: name}))
 		case "custom":
-			do(in.upstreamName(toolKey{kind: hub.ToolCustom, own: own}))
+			do(in.upstreamName(toolKey{kind: hub.ToolCustom, clientName: name}))
 		case "namespace":
 			members := in.tool.Get("tools")
 			jsontext.Elements(members.Result, func(m gjson.Result) bool {
-				key := toolKey{namespace: own, own: m.Get("name").Str}
+				key := toolKey{namespace: name, clientName: m.Get("name").Str}
 				if m.Get("type").Str == "custom" {
 					key.kind = hub.ToolCustom
 				}

@@ -8,36 +8,36 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// upstreamAnswer follows an answer in the Responses format, event by event or as a whole. It holds what both a reader
-// and a pass need to know.
+// upstreamAnswer is the state of reading an answer in the Responses format, event by event or as a whole. It serves
+// both upstreamReader and pass.
 type upstreamAnswer struct {
 	event upstreamEvent
 	usage wire.Usage
-	// status and reason (of incomplete_details) are those of the response.
+	// status is the response's status. reason is the reason in its incomplete_details.
 	status, reason string
 	started        bool // response.created was seen
 	done           bool // the last event was seen
 }
 
-// upstreamEvent is the content of one event, or of a whole response. Texts are the insides of JSON strings with their
-// escapes.
+// upstreamEvent is the content of one event, or of a whole response. Texts are the insides of JSON strings, still
+// escaped.
 type upstreamEvent struct {
-	kind     []byte // type, or the name given to the event by finish
-	kindAt   upstreamSpan
-	renamed  bool   // kind differs from the type in the event
-	sequence int64  // sequence_number
-	output   int64  // output_index
-	summary  int64  // summary_index, or content_index of reasoning text
-	text     []byte // delta
-	final    []byte // arguments or input: the complete text of a call
-	logprobs []byte // JSON array, not empty
-	item     upstreamItem
-	response upstreamResponse
-	failed   bool // it has an error member
-	whole    bool // the event is a response itself
+	kind       []byte // type, or the name set by finish
+	kindAt     upstreamSpan
+	renamed    bool   // kind differs from the type in the event
+	sequence   int64  // sequence_number
+	output     int64  // output_index
+	summary    int64  // summary_index, or content_index of reasoning text
+	text       []byte // delta
+	final      []byte // arguments or input: the complete text of a call
+	logprobs   []byte // JSON array, not empty
+	item       upstreamItem
+	response   upstreamResponse
+	failed     bool // it has an error member
+	isResponse bool // the event is a response itself
 }
 
-// size returns the number of bytes that the model wrote. Done events only repeat it.
+// size returns the number of bytes that the model wrote. It is 0 for done events, which only repeat text.
 func (e *upstreamEvent) size() int64 {
 	if bytes.HasSuffix(e.kind, []byte(".delta")) {
 		return int64(len(e.text))
@@ -45,7 +45,7 @@ func (e *upstreamEvent) size() int64 {
 	return 0
 }
 
-// thinks reports whether an event shows that the model thinks, even if it does not send the text.
+// thinks reports whether an event shows that the model is thinking, even if the event has no text.
 func (e *upstreamEvent) thinks() bool {
 	return string(e.item.kind) == "reasoning" || bytes.HasPrefix(e.kind, []byte("response.reasoning_"))
 }
@@ -57,7 +57,7 @@ type upstreamItem struct {
 	callID, name     []byte
 	arguments, input []byte
 	encrypted        []byte
-	action           []byte // its type
+	action           []byte // type of the action
 	content, summary []byte // JSON arrays
 }
 
@@ -65,7 +65,7 @@ type upstreamItem struct {
 type upstreamResponse struct {
 	raw    []byte // JSON text
 	id     []byte
-	model  upstreamSpan // the place of the value
+	model  upstreamSpan // position of the value
 	output []byte       // JSON array
 	failed bool         // its error is not null
 }
@@ -117,8 +117,8 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// finish renames response.done, with which some upstreams end a response of any status, to the event that the
-// specification has for the status.
+// finish replaces the event response.done, with which some upstreams end every response, by the specified event for the
+// response's status.
 func (a *upstreamAnswer) finish() {
 	e := &a.event
 	switch a.status {
@@ -132,7 +132,7 @@ func (a *upstreamAnswer) finish() {
 
 var upstreamCompleted = []byte("response.completed")
 
-// failure returns the error of a response that failed.
+// failure returns the error of a failed response.
 func (a *upstreamAnswer) failure() error {
 	if a.event.response.failed {
 		return wire.ParseUpstreamError(200, a.event.response.raw)
@@ -142,7 +142,7 @@ func (a *upstreamAnswer) failure() error {
 
 // readWhole reads a whole response into a.
 func (a *upstreamAnswer) readWhole(body []byte) error {
-	a.event = upstreamEvent{whole: true}
+	a.event = upstreamEvent{isResponse: true}
 	if err := a.scan(body); err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 	return nil
 }
 
-// countCalls counts the calls of the provider's own tools in the output of the whole response, which is more complete
-// than the events before.
+// countCalls counts the calls of tools that the provider ran. It counts in the output of the whole response, which is
+// more complete than the events before.
 func (a *upstreamAnswer) countCalls() {
 	output := a.event.response.output
 	if len(output) == 0 || len(bytes.TrimSpace(output[1:])) == 1 {
@@ -181,18 +181,18 @@ func (a *upstreamAnswer) countCalls() {
 	})
 }
 
-// countCall counts an item that is a call of a tool of the provider. Of the steps of a web search only searches are
-// billed, not opened pages.
+// countCall counts an item if it is a call of a tool that the provider ran. Of the steps of a web search only the
+// searches are billed, not the opened pages.
 func (a *upstreamAnswer) countCall(i *upstreamItem) {
-	tool, is := bytes.CutSuffix(i.kind, []byte("_call"))
+	tool, hosted := bytes.CutSuffix(i.kind, []byte("_call"))
 	switch string(tool) {
 	case "function", "custom_tool", "computer", "shell", "local_shell", "apply_patch", "tool_search":
-		// The client runs these.
+		// The client runs these tools.
 		return
 	case "web_search":
-		is = is && (len(i.action) == 0 || string(i.action) == "search")
+		hosted = hosted && (len(i.action) == 0 || string(i.action) == "search")
 	}
-	if is {
+	if hosted {
 		wire.AddServedCall(&a.usage.Served, tool)
 	}
 }
@@ -204,7 +204,7 @@ func (a *upstreamAnswer) scan(data []byte) error {
 		return wire.ErrBroken
 	}
 	err := s.Object(func(key []byte) error {
-		if a.event.whole && string(key) != "type" {
+		if a.event.isResponse && string(key) != "type" {
 			return a.response(&s, data, key)
 		}
 		return a.member(&s, data, key)
@@ -349,12 +349,13 @@ func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 	return err
 }
 
-// call reports whether the item is a call of one of the client's tools.
+// call reports whether the item calls a tool that the client runs.
 func (i *upstreamItem) call() bool {
 	return string(i.kind) == "function_call" || string(i.kind) == "custom_tool_call"
 }
 
-// upstreamParts calls each with the parts of a content or a summary, which is a JSON array that was scanned before.
+// upstreamParts calls each for each part of an item's content or summary. array is a JSON array that was already
+// scanned.
 func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	if len(array) == 0 {
 		return
@@ -386,7 +387,7 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	})
 }
 
-// upstreamArray scans a value. It returns the JSON text of an array, and nil for any other value.
+// upstreamArray scans a value. It returns the JSON text of an array, or nil for a value of another kind.
 func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	kind, from := s.Kind(), s.Offset()
 	err := s.Skip()
@@ -396,7 +397,7 @@ func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	return data[from:s.Offset()], nil
 }
 
-// upstreamUsage scans a usage object and stores it in last if it has tokens of the prompt or of the answer.
+// upstreamUsage scans a usage object and stores it in last, unless it counts no tokens.
 func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()

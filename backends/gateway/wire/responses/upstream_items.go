@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// instructions writes the leading system message and returns the index of the message after it.
+// instructions writes the first message as instructions if it is a system message. It returns the index of the next
+// message.
 func (w *upstreamWriter) instructions() (rest int) {
 	if len(w.r.Messages) == 0 || w.r.Messages[0].Role != hub.System {
 		return 0
@@ -20,8 +21,8 @@ func (w *upstreamWriter) instructions() (rest int) {
 	return 1
 }
 
-// input writes the messages from the index rest on as items. A call without a result gets a placeholder once the
-// conversation goes on, since it would be an error.
+// input writes the messages from index rest on as input items. If the conversation continues after a call without a
+// result, the call gets a placeholder, since the upstream would refuse the request otherwise.
 func (w *upstreamWriter) input(rest int) error {
 	all := w.r.Messages
 	var open []string // ids of calls that wait for a result
@@ -52,7 +53,7 @@ func (w *upstreamWriter) input(rest int) error {
 	return nil
 }
 
-// upstreamWithout removes an id. Results come in the order of the calls, so it is near the front.
+// upstreamWithout removes an id from open. Results come in the order of the calls, so the id is near the front.
 func upstreamWithout(open []string, id string) []string {
 	for i := range open {
 		if open[i] == id {
@@ -63,7 +64,7 @@ func upstreamWithout(open []string, id string) []string {
 	return open
 }
 
-// synthetic writes placeholder results for calls without a result.
+// synthetic writes placeholder results for the calls with the given ids.
 func (w *upstreamWriter) synthetic(open []string) {
 	for _, id := range open {
 		w.output(id)
@@ -71,7 +72,7 @@ func (w *upstreamWriter) synthetic(open []string) {
 	}
 }
 
-// begin begins an input item of a type.
+// begin begins an input item of the given type.
 func (w *upstreamWriter) begin(kind string) {
 	if w.items++; w.items > 1 {
 		w.dst = append(w.dst, ',')
@@ -79,7 +80,7 @@ func (w *upstreamWriter) begin(kind string) {
 	w.dst = jsontext.AppendAll(w.dst, `{"type":"`, kind, `"`)
 }
 
-// output begins the output item of a call.
+// output begins the output item for the call with the given id.
 func (w *upstreamWriter) output(id string) {
 	kind := "function_call_output"
 	if _, custom := w.called[id]; custom {
@@ -90,7 +91,7 @@ func (w *upstreamWriter) output(id string) {
 	w.dst = append(w.dst, `,"output":`...)
 }
 
-// message writes message i, of the user or the system. System messages after the first one become developer messages.
+// message writes message i, which is a user or system message. A system message becomes a developer message.
 func (w *upstreamWriter) message(i int) error {
 	m := &w.r.Messages[i]
 	role := "user"
@@ -112,7 +113,7 @@ func (w *upstreamWriter) message(i int) error {
 	return nil
 }
 
-// parts writes the content of message i, which is not the assistant's, and returns the number of its parts.
+// parts writes the content of message i, which is not an assistant message. n is the number of parts written.
 func (w *upstreamWriter) parts(i int) (n int, err error) {
 	m := &w.r.Messages[i]
 	for j := range m.Parts {
@@ -167,13 +168,13 @@ func (w *upstreamWriter) assistant(i int) error {
 		switch p := &m.Parts[j]; p.Kind {
 		case hub.PartText, hub.PartRefusal:
 			text = text || p.Text != ""
-		case hub.PartOther: // it belongs to another format, and is history
+		case hub.PartOther: // history in another format
 		default:
 			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the responses format does not carry", i)
 		}
 	}
 	if !text && len(m.Calls) == 0 {
-		return nil // reasoning alone is an error there
+		return nil // the format refuses reasoning without text or calls
 	}
 	for j := range m.Reasoning {
 		if s := m.Reasoning[j].State; s.Fits(w.t) && s.Form == hub.FormItem {
@@ -184,7 +185,7 @@ func (w *upstreamWriter) assistant(i int) error {
 		}
 	}
 	if text {
-		w.words(m)
+		w.assistantText(m)
 	}
 	for j := range m.Calls {
 		w.call(&m.Calls[j])
@@ -192,8 +193,8 @@ func (w *upstreamWriter) assistant(i int) error {
 	return nil
 }
 
-// words writes the text of the assistant.
-func (w *upstreamWriter) words(m *hub.Message) {
+// assistantText writes the text of an assistant message.
+func (w *upstreamWriter) assistantText(m *hub.Message) {
 	w.begin("message")
 	w.dst = append(w.dst, `,"role":"assistant","content":[`...)
 	n := 0
@@ -230,7 +231,7 @@ func (w *upstreamWriter) call(c *hub.Call) {
 	w.dst = append(jsontext.AppendQuoted(w.dst, text), '}')
 }
 
-// result writes the output of a call: a text, or a list if it has other parts.
+// result writes message i as the output of a call: a text, or a list if the result has other parts.
 func (w *upstreamWriter) result(i int) error {
 	m := &w.r.Messages[i]
 	w.output(m.CallID)
@@ -248,7 +249,7 @@ func (w *upstreamWriter) result(i int) error {
 	return nil
 }
 
-// upstreamJoined returns the texts of parts, joined with gap.
+// upstreamJoined returns the texts of parts, joined with gap between them.
 func upstreamJoined(parts []hub.Part, gap string) string {
 	if len(parts) == 1 {
 		return parts[0].Text
@@ -266,8 +267,8 @@ func upstreamJoined(parts []hub.Part, gap string) string {
 	return b.String()
 }
 
-// upstreamInput returns the text of a custom tool's call, which is in {"input": text}. Arguments of another form are
-// taken as the text itself.
+// upstreamInput returns the text in the arguments of a custom tool's call, {"input": text}. Arguments of another form
+// are returned unchanged.
 func upstreamInput(arguments string) string {
 	s := jsontext.NewScanner([]byte(arguments))
 	input, found := "", false

@@ -10,31 +10,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewReader returns a reader of the answer of a Responses upstream (specification 10). What an upstream's own tools did
-// is left out, since no client of another format asked for it.
-func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{said: -1} }
+// NewReader returns a reader of one answer of a Responses upstream (specification 10). Items of tools that the upstream
+// ran itself are left out, since clients of other formats cannot request such tools.
+func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{lastText: -1} }
 
-// maxUpstreamCalls bounds the calls that an answer makes the gateway keep.
+// maxUpstreamCalls limits the tool calls of an answer, which are stored.
 const maxUpstreamCalls = 1024
 
 type upstreamReader struct {
-	answer  upstreamAnswer
-	deltas  []hub.Delta
-	buf     []byte // texts of deltas that were composed here
-	ids     []string
-	calls   []upstreamCall
-	said    int64 // output_index of the last text, or -1
-	summary int64 // summary_index of the last reasoning
-	items   bool  // any item was seen
-	ended   bool  // DeltaEnd was added
+	answer   upstreamAnswer
+	deltas   []hub.Delta
+	buf      []byte // buffer for composed texts of deltas
+	ids      []string
+	calls    []upstreamCall
+	lastText int64 // output_index of the last text, or -1
+	summary  int64 // summary_index of the last reasoning
+	items    bool  // any item was seen
+	ended    bool  // DeltaEnd was added
 }
 
-// upstreamCall is a call item. Its number is its index.
+// upstreamCall is a call item. Its index in calls is its hub.Delta.Call.
 type upstreamCall struct {
-	output int64 // output_index
-	custom bool  // its text is free, as in {"input": text}
-	given  bool  // some of its text was passed on
-	closed bool
+	output       int64 // output_index
+	custom       bool  // a custom tool's call, with the arguments {"input": text}
+	hasArguments bool  // some of its text was passed on
+	closed       bool
 }
 
 // Event implements hub.Reader.
@@ -58,8 +58,8 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
 		r.arguments(e.output, e.text)
 	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
-		if at := r.find(e.output); at >= 0 {
-			r.close(at, e.final)
+		if index := r.find(e.output); index >= 0 {
+			r.close(index, e.final)
 		}
 	case "response.output_item.added":
 		r.items = true
@@ -123,12 +123,12 @@ func (r *upstreamReader) output(array []byte) error {
 	})
 }
 
-// item processes a complete item. It emits only what earlier events did not contain.
+// item processes a complete item. It emits only the content that earlier events did not have.
 func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 	r.items = true
 	switch string(item.kind) {
 	case "message":
-		if r.said == output {
+		if r.lastText == output {
 			return nil
 		}
 		upstreamParts(item.content, func(kind, text, logprobs []byte) {
@@ -139,7 +139,7 @@ func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 			r.text(hub.DeltaText, output, text, logprobs)
 		})
 	case "reasoning":
-		if r.said != output {
+		if r.lastText != output {
 			r.thoughts(output, item)
 		}
 		if len(item.encrypted) > 0 {
@@ -147,23 +147,23 @@ func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 			r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: state})
 		}
 	case "function_call", "custom_tool_call":
-		at := r.find(output)
-		if at < 0 {
+		index := r.find(output)
+		if index < 0 {
 			var err error
-			if at, err = r.call(output, item); err != nil {
+			if index, err = r.call(output, item); err != nil {
 				return err
 			}
 		}
 		text := item.arguments
-		if r.calls[at].custom {
+		if r.calls[index].custom {
 			text = item.input
 		}
-		r.close(at, text)
+		r.close(index, text)
 	}
 	return nil
 }
 
-// thoughts reads the text of a reasoning item, or its summary if it has no text.
+// thoughts emits the text of a reasoning item, or its summary if it has no text.
 func (r *upstreamReader) thoughts(output int64, item *upstreamItem) {
 	list := item.summary
 	upstreamParts(item.content, func(_, text, _ []byte) {
@@ -178,30 +178,31 @@ func (r *upstreamReader) thoughts(output int64, item *upstreamItem) {
 	})
 }
 
-// text emits a text of the item with an output_index, unless it is empty.
+// text emits a text, unless it is empty. output is the output_index of its item.
 func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs []byte) {
 	if len(text) == 0 {
 		return
 	}
-	r.items, r.said = true, output
+	r.items, r.lastText = true, output
 	r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text, Logprobs: logprobs})
 }
 
 var upstreamGap = []byte(`\n\n`)
 
-// reasoning emits reasoning, with an empty line between the parts of an item.
+// reasoning emits reasoning, with an empty line between the parts of an item. output is the output_index of the item
+// and part the index of the part.
 func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	if r.said == output && r.summary != part {
+	if r.lastText == output && r.summary != part {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaReasoning, Text: upstreamGap})
 	}
 	r.summary = part
 	r.text(hub.DeltaReasoning, output, text, nil)
 }
 
-// find returns the index of the call with an output_index, or -1. It is usually the last one.
+// find returns the index in r.calls of the call with the given output_index, or -1.
 func (r *upstreamReader) find(output int64) int {
 	for i, c := range slices.Backward(r.calls) {
 		if c.output == output {
@@ -211,11 +212,11 @@ func (r *upstreamReader) find(output int64) int {
 	return -1
 }
 
-// call begins a call.
-func (r *upstreamReader) call(output int64, item *upstreamItem) (at int, err error) {
-	switch at = r.find(output); {
-	case at >= 0:
-		return at, nil
+// call begins the call in an item, unless it has begun, and returns the call's index.
+func (r *upstreamReader) call(output int64, item *upstreamItem) (index int, err error) {
+	switch index = r.find(output); {
+	case index >= 0:
+		return index, nil
 	case len(r.calls) == maxUpstreamCalls:
 		return 0, fmt.Errorf("%w: more than %d tool calls", wire.ErrBroken, maxUpstreamCalls)
 	case len(item.name) == 0:
@@ -225,36 +226,36 @@ func (r *upstreamReader) call(output int64, item *upstreamItem) (at int, err err
 	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
 		id = wire.NewID("call_")
 	}
-	at = len(r.calls)
+	index = len(r.calls)
 	r.ids = append(r.ids, id)
 	r.calls = append(r.calls, upstreamCall{output: output, custom: string(item.kind) == "custom_tool_call"})
 	name := string(jsontext.AppendUnquoted(nil, item.name))
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: at, ID: id, Name: name})
-	return at, nil
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: index, ID: id, Name: name})
+	return index, nil
 }
 
-// The arguments of a custom call around its text, as the inside of a JSON string.
+// The text around a custom tool's input in its arguments, escaped for a JSON string.
 const (
 	upstreamInputHead = `{\"input\":\"`
 	upstreamInputTail = `\"}`
 )
 
-// arguments emits a piece of the arguments of the call with an output_index.
+// arguments emits a piece of the arguments of the call with the given output_index.
 func (r *upstreamReader) arguments(output int64, text []byte) {
-	at := r.find(output)
-	if at < 0 || r.calls[at].closed || len(text) == 0 {
+	index := r.find(output)
+	if index < 0 || r.calls[index].closed || len(text) == 0 {
 		return
 	}
-	r.piece(at, text, false)
+	r.piece(index, text, false)
 }
 
-// piece emits text of a call. The text of a custom call becomes part of a JSON string within the arguments, so it
-// is escaped once more.
-func (r *upstreamReader) piece(at int, text []byte, last bool) {
-	c := &r.calls[at]
+// piece emits a piece of a call's text; last is set for the last piece. In a custom tool's call the text is within a
+// JSON string in the arguments, so it is escaped once more.
+func (r *upstreamReader) piece(index int, text []byte, last bool) {
+	c := &r.calls[index]
 	if c.custom {
 		from := len(r.buf)
-		if !c.given {
+		if !c.hasArguments {
 			r.buf = append(r.buf, upstreamInputHead...)
 		}
 		r.buf = jsontext.AppendEscaped(r.buf, text)
@@ -263,36 +264,36 @@ func (r *upstreamReader) piece(at int, text []byte, last bool) {
 		}
 		text = r.buf[from:len(r.buf):len(r.buf)]
 	}
-	c.given = true
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: at, Text: text})
+	c.hasArguments = true
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: index, Text: text})
 }
 
 var upstreamEmpty = []byte("{}")
 
-// close ends a call. text is all that the model wrote.
-func (r *upstreamReader) close(at int, text []byte) {
-	c := &r.calls[at]
+// close ends a call. text is the call's complete text. Only a call of which no text was emitted needs it.
+func (r *upstreamReader) close(index int, text []byte) {
+	c := &r.calls[index]
 	if c.closed {
 		return
 	}
 	c.closed = true
 	switch {
-	case c.custom && c.given:
-		r.piece(at, nil, true)
+	case c.custom && c.hasArguments:
+		r.piece(index, nil, true)
 	case c.custom:
-		r.piece(at, text, true)
-	case c.given:
+		r.piece(index, text, true)
+	case c.hasArguments:
 	case len(text) == 0:
-		r.piece(at, upstreamEmpty, true)
+		r.piece(index, upstreamEmpty, true)
 	default:
-		r.piece(at, text, true)
+		r.piece(index, text, true)
 	}
 }
 
-// end adds DeltaEnd.
+// end closes all calls and adds DeltaEnd.
 func (r *upstreamReader) end() {
-	for at := range r.calls {
-		r.close(at, nil)
+	for index := range r.calls {
+		r.close(index, nil)
 	}
 	r.ended = true
 	end := hub.End{Finish: r.finish(), Usage: r.answer.usage}

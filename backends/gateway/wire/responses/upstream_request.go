@@ -12,11 +12,10 @@ import (
 // upstreamLeastTokens is the smallest accepted max_output_tokens.
 const upstreamLeastTokens = 16
 
-// Write returns a request for a Responses upstream (specification 10). Nothing is stored there, so the state of
-// reasoning is requested with the answer.
+// Write returns a request for a Responses upstream (specification 10). The upstream is asked to store nothing, so
+// reasoning state is requested with the answer.
 //
-// Custom tools keep their kind if the provider supports it. All others are sent as the functions that they are in the
-// common form, and their calls come back as such.
+// Custom tools are sent as custom tools if the provider supports them. All other tools are sent as functions.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
@@ -55,14 +54,14 @@ type upstreamWriter struct {
 	dst     []byte
 	dropped []string
 	items   int                 // input items written
-	custom  map[string]struct{} // names of the tools that are sent as custom ones
+	custom  map[string]struct{} // names of tools that are sent as custom tools
 	called  map[string]struct{} // ids of calls of these tools
 }
 
 func (w *upstreamWriter) drops(name string) bool { return slices.Contains(w.t.Drop, name) }
 
-// findCustom records the client's custom tools in w.custom if the provider supports such tools. Otherwise they are sent
-// as functions.
+// findCustom records the client's custom tools in w.custom if the provider supports custom tools. Otherwise they are
+// sent as functions.
 func (w *upstreamWriter) findCustom() {
 	if !w.t.Provider.NativeTools {
 		return
@@ -84,7 +83,7 @@ func (w *upstreamWriter) isCustom(name string) bool {
 
 func (w *upstreamWriter) tools() {
 	if len(w.r.Tools) == 0 {
-		return // tool_choice without tools is an error there
+		return // the format refuses tool_choice without tools
 	}
 	w.dst = append(w.dst, `,"tools":[`...)
 	for i := range w.r.Tools {
@@ -129,14 +128,14 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		} else {
 			w.dst = append(w.dst, t.Parameters...)
 		}
-		// Without the member the schema would be treated as strict.
+		// Without this member the upstream would treat the schema as strict.
 		strict := t.Strict == "true" && !w.drops("strict")
 		w.dst = strconv.AppendBool(append(w.dst, `,"strict":`...), strict)
 	}
 	w.dst = append(w.dst, '}')
 }
 
-// text writes the form of the answer.
+// text writes the member text, with the form of the answer and its verbosity.
 func (w *upstreamWriter) text() {
 	verbosity := w.r.Param("verbosity")
 	switch {
@@ -184,7 +183,7 @@ func (w *upstreamWriter) format(o *hub.Output) {
 	w.dst = append(w.dst, '}')
 }
 
-// reasoning writes the effort if the model knows it (specification 11.1).
+// reasoning writes the effort if the model supports it (specification 11.1).
 func (w *upstreamWriter) reasoning() {
 	if w.r.Effort == "" {
 		return
@@ -213,7 +212,7 @@ func (w *upstreamWriter) limit() {
 	w.dst = strconv.AppendInt(w.dst, max(limit, upstreamLeastTokens), 10)
 }
 
-// params writes the other parameters. The format has most of those of chat that are left.
+// params writes the remaining parameters. The format has most of the chat parameters among them.
 func (w *upstreamWriter) params() {
 	if len(w.r.Stop) > 0 {
 		w.dropped = append(w.dropped, "stop")
@@ -242,7 +241,7 @@ func (w *upstreamWriter) params() {
 }
 
 func (w *upstreamWriter) include() {
-	state := w.t.Model.Reasoning // other models refuse to be asked for it
+	state := w.t.Model.Reasoning // other models refuse the include value for state
 	logprobs := (w.r.Answer.Logprobs || w.r.Param("logprobs") == "true") && !w.drops("logprobs")
 	if !state && !logprobs {
 		return

@@ -15,12 +15,12 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 		reply:   reply,
 		id:      reply.ID("resp_"),
 		model:   string(jsontext.AppendQuoted(nil, r.Model)),
-		current: none,
+		current: noItem,
 	}
 }
 
-// writer turns deltas into items and the events about them. It keeps the text of the items, since events and the final
-// object repeat it.
+// writer converts deltas to output items and their events. It stores the items' text, since later events and the
+// response object repeat the text.
 type writer struct {
 	r     *hub.Request
 	reply hub.Reply
@@ -32,28 +32,28 @@ type writer struct {
 	ended    bool
 
 	items []item
-	// current is the index of the open item of text or reasoning, or none. Calls may be open at the same time.
+	// current is the index of the open text or reasoning item, or noItem. Calls may be open at the same time.
 	current int
-	// calls are the calls by their number. whole are those whose arguments are complete but which are still open.
-	calls, whole []*call
-	scratch      []byte
+	// calls are the calls by their index (hub.Delta.Call). complete are the open calls whose arguments are complete.
+	calls, complete []*call
+	scratch         []byte
 	// piece is an unescaped piece of arguments.
 	piece     []byte
 	textBytes int64
 }
 
-const none = -1
+const noItem = -1
 
-// result is the outcome of an answer.
+// result is the outcome of an answer, for the response object.
 type result struct {
-	status, reason string // reason of incomplete_details; empty means null
+	status, reason string // reason is that in incomplete_details; empty means null
 	failure        *hub.Failure
 	usage          *wire.Usage // nil means null
 }
 
 var (
-	inProgress = result{status: "in_progress"}
-	whole      = result{status: "completed"}
+	inProgress      = result{status: "in_progress"}
+	completedResult = result{status: "completed"}
 )
 
 // outcome returns the result of an answer (specification 5).
@@ -95,7 +95,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	return dst
 }
 
-// begin writes the first two events, whose objects are the same.
+// begin writes the first two events, which contain the same response object.
 func (w *writer) begin(dst []byte) []byte {
 	dst = append(w.event(dst, "response.created"), response...)
 	from := len(dst)
@@ -106,7 +106,7 @@ func (w *writer) begin(dst []byte) []byte {
 }
 
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
-	end := whole
+	end := completedResult
 	for i := range deltas {
 		d := &deltas[i]
 		if d.Kind == hub.DeltaEnd {
@@ -117,7 +117,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	}
 	if end.status == "completed" {
 		for _, c := range w.calls {
-			if !c.mend() {
+			if !c.repair() {
 				return nil, hub.ErrArguments
 			}
 		}
@@ -127,7 +127,7 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return w.object(nil, end), nil
 }
 
-// scratchEvents runs write for the items that it makes. The events that it writes are discarded.
+// scratchEvents calls write for the items that it adds, and discards the events that it writes.
 func (w *writer) scratchEvents(write func(dst []byte) []byte) {
 	w.scratch = write(w.scratch[:0])
 }
@@ -148,21 +148,21 @@ func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	return w.lifecycle(dst, "response.failed", result{status: "failed", failure: &f})
 }
 
-// appendError appends what follows the number of an error event.
+// appendError appends the members of an error event after its sequence number.
 func appendError(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `,"code":"`...), failureCode(f)...)
 	dst = jsontext.AppendMember(dst, `","message":`, f.Message)
 	return end(append(dst, `,"param":null`...))
 }
 
-// appendCause appends the error of a response that failed.
+// appendCause appends the error object of a failed response.
 func appendCause(dst []byte, f *hub.Failure) []byte {
 	dst = append(append(dst, `{"code":"`...), failureCode(f)...)
 	dst = jsontext.AppendMember(dst, `","message":`, f.Message)
 	return append(dst, '}')
 }
 
-// failureCode returns one of the codes that clients know (specification 8).
+// failureCode returns the error code for a failure, one of those that clients know (specification 8).
 func failureCode(f *hub.Failure) string {
 	switch f.Code {
 	case "rate_limit_exceeded", "context_length_exceeded", "insufficient_quota", "invalid_prompt":
@@ -176,11 +176,11 @@ func failureCode(f *hub.Failure) string {
 
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
-// delta writes the events of a delta other than the end.
+// delta writes the events of a delta other than DeltaEnd.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	w.textBytes += int64(len(d.Text))
-	if len(w.whole) > 0 {
-		dst = w.settle(dst, d)
+	if len(w.complete) > 0 {
+		dst = w.closeCompleted(dst, d)
 	}
 	switch d.Kind {
 	case hub.DeltaText:
@@ -203,7 +203,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	return dst
 }
 
-// finish closes what is open, in the order in which it was opened. If the answer was cut off its last item stays
+// finish closes all open items, in the order in which they were opened. If the answer was cut off the last item stays
 // incomplete.
 func (w *writer) finish(dst []byte, r result) []byte {
 	for i := range w.items {
@@ -219,20 +219,20 @@ func (w *writer) finish(dst []byte, r result) []byte {
 		}
 	}
 	for _, c := range w.calls {
-		if c.late() {
-			dst = w.lateCall(dst, c, r)
+		if c.isDelayed() {
+			dst = w.delayedCall(dst, c, r)
 		}
 	}
 	return dst
 }
 
-// event begins an event. Its other members and its end follow.
+// event begins an event of the given name. The caller appends its other members and its end.
 func (w *writer) event(dst []byte, name string) []byte {
 	dst = jsontext.AppendAll(dst, "event: ", name, "\ndata: {\"type\":\"", name)
 	return w.number(append(dst, `","sequence_number":`...))
 }
 
-// number appends the number of an event.
+// number appends the event's sequence number.
 func (w *writer) number(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, w.sequence, 10)
 	w.sequence++
@@ -243,7 +243,7 @@ func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
 
 const response = `,"response":`
 
-// lifecycle writes an event with the response object.
+// lifecycle writes an event that contains the response object.
 func (w *writer) lifecycle(dst []byte, name string, r result) []byte {
 	dst = append(w.event(dst, name), response...)
 	return end(w.object(dst, r))
@@ -287,8 +287,8 @@ func (w *writer) object(dst []byte, r result) []byte {
 	return append(appendUsage(dst, r.usage), '}')
 }
 
-// appendUsage appends the counts (specification 5.1). Clients need the object at the end of an answer, even if the
-// upstream did not count.
+// appendUsage appends the usage object (specification 5.1). Clients need it at the end of an answer, even if the
+// upstream stated no usage.
 func appendUsage(dst []byte, u *wire.Usage) []byte {
 	if u == nil {
 		return append(dst, "null"...)

@@ -91,7 +91,7 @@ func (f *form) ensureRole(d *delta, edit int, got *seen) {
 	default:
 		f.edits[edit].Text = `"role":"assistant",`
 	}
-	got.more = true // the next chunk does not need it
+	got.more = true // a later chunk does not get the role
 }
 
 // parts holds the texts of content in parts, as the insides of JSON strings.

@@ -151,11 +151,11 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 		raw, err := s.Word()
 		switch string(raw) {
 		case "image_url":
-			m.need = wire.NeedImage
+			m.kind = wire.NeedImage
 		case "file":
-			m.need = wire.NeedFile
+			m.kind = wire.NeedFile
 		case "input_audio":
-			m.need = wire.NeedAudio
+			m.kind = wire.NeedAudio
 		}
 		return err
 	})
@@ -165,7 +165,7 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 
 // medium is a content part that is not text.
 type medium struct {
-	need    wire.Needs // 0 if the part is text
+	kind    wire.Needs // 0 if the part is text
 	url     []byte
 	escaped bool
 	file    int // size of a file part in bytes
@@ -176,8 +176,8 @@ const maxPictures = 256
 
 // medium counts a content part that is not text.
 func (r *Request) medium(m *medium) {
-	r.Needs |= m.need
-	switch m.need {
+	r.Needs |= m.kind
+	switch m.kind {
 	case wire.NeedImage:
 		url := m.url[:min(len(m.url), wire.HeadOfImage)]
 		if r.pictures++; r.pictures > maxPictures {

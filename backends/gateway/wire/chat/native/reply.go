@@ -16,10 +16,10 @@ import (
 type form struct {
 	object          string // "chat.completion" or "chat.completion.chunk"
 	delta           string // "message" or "delta"
-	model           string // JSON text of the name the client asked for
-	id              string // the first id of the upstream
-	created         int64  // the time sent if the upstream sent none; 0 until it is set
-	upstreamCreated int64  // the first time that the upstream sent; 0 until it sends one
+	model           string // the requested model as JSON text
+	id              string // the upstream's first id
+	created         int64  // our creation time, for an upstream that sends none; 0 until it is set
+	upstreamCreated int64  // the upstream's first creation time; 0 until it sends one
 
 	// Finish is the last finish_reason, or empty before the first one.
 	Finish string
@@ -28,13 +28,13 @@ type form struct {
 	// TextBytes is the number of bytes of text, reasoning and tool arguments.
 	TextBytes int64
 
-	tools          []choiceTools // by the index of the choice
+	tools          []choiceTools // indexed by the choice
 	begun          int           // number of calls in tools
 	bare           []bareCall    // calls without arguments that end with this body
 	fresh          []freshCall   // calls that began in this body
 	open, finished choiceSet
-	roles          choiceSet // choices whose role was sent
-	parts          parts     // the content of a delta
+	roles          choiceSet // choices whose role the client has
+	parts          parts     // texts of content in parts
 	edits          jsontext.Edits
 	space          [8]jsontext.Edit // initial memory of edits, saves allocations
 }
@@ -69,21 +69,21 @@ func (f *form) streams() bool { return f.delta == "delta" }
 
 // seen describes the content of one body.
 type seen struct {
-	proof      bool // it has content which proves that the candidate works (specification 13.2)
-	thinks     bool // it has reasoning state, which shows that the model thinks
-	empty      bool // it has no member at all
+	proof      bool // content that proves that the candidate works (specification 13.2)
+	thinks     bool // reasoning state, which shows that the model is thinking
+	empty      bool // no members
 	choices    int
 	tools      int    // number of entries of tool_calls
 	usage      span   // the usage member with the comma before it, if it is an object
 	usageValue int    // offset of the value of usage
 	failure    []byte // the object with a non-null "error" member: the body or a choice
 	sawUsage   bool
-	counts     bool // the usage counts something
+	counts     bool // the usage states tokens
 	afterBrace int
-	texts      int  // non-empty texts of deltas
-	text       span // the last of them, without the quotes
-	padding    span // a text after it that only hides its length
-	more       bool // content that is not text, or the end
+	texts      int  // number of non-empty texts in deltas
+	text       span // position of the last text, without the quotes
+	padding    span // position of padding after the text
+	more       bool // other content than text, or a finish_reason
 }
 
 // onlyText reports whether a chunk has one text and nothing else of importance.
@@ -370,7 +370,7 @@ func indexOf(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err e
 
 // findIndex returns the index member of the object at the scanner's position. s is a copy of the scanner.
 func findIndex(s *jsontext.Scanner) (index int, ok bool) {
-	_ = s.Object(func(key []byte) (err error) { // errors are reported when the object is passed
+	_ = s.Object(func(key []byte) (err error) { // errors are reported when the object itself is scanned
 		if string(key) != "index" {
 			return s.Skip()
 		}

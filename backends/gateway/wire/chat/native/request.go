@@ -77,7 +77,7 @@ type Request struct {
 	developers []span   // role values that are "developer", including the quotes
 	usage      span     // the value of stream_options.include_usage; empty if not given
 	options    bool     // stream_options has members
-	limit      int      // index of the field that MaxTokens comes from, if that is not 0
+	limit      int      // index of the field whose value is MaxTokens, if that is not 0
 	calls      callTurn // used while the messages are read
 	pictures   int      // number of images that were inspected
 }
@@ -104,7 +104,7 @@ func Parse(body []byte) (*Request, error) {
 		}
 		for _, f := range r.fields {
 			if string(f.name) == string(key) {
-				return wire.GivenTwice(key)
+				return wire.DuplicateMember(key)
 			}
 		}
 		kind := s.Kind() // before Offset, since it skips white space
@@ -151,7 +151,7 @@ func Parse(body []byte) (*Request, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, wire.Syntax(err)
+		return nil, wire.SyntaxError(err)
 	case !sawModel:
 		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
 	case !sawMessages:
@@ -198,7 +198,7 @@ func (r *Request) keys() {
 }
 
 func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
-	if given, err := takes(s, param, "a boolean", kind, jsontext.Bool); !given {
+	if present, err := takes(s, param, "a boolean", kind, jsontext.Bool); !present {
 		return false, err
 	}
 	return s.Bool()
@@ -252,7 +252,7 @@ func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if given, err := takes(s, "stream_options", "an object", kind, jsontext.Object); !given {
+	if present, err := takes(s, "stream_options", "an object", kind, jsontext.Object); !present {
 		return err
 	}
 	return s.Object(func(key []byte) error {
@@ -277,7 +277,7 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
-	if given, err := takes(s, param, "an integer", kind, jsontext.Number); !given {
+	if present, err := takes(s, param, "an integer", kind, jsontext.Number); !present {
 		return err
 	}
 	n, ok, err := s.Int()
@@ -294,7 +294,7 @@ func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kin
 }
 
 func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if given, err := takes(s, "n", "an integer", kind, jsontext.Number); !given {
+	if present, err := takes(s, "n", "an integer", kind, jsontext.Number); !present {
 		return err
 	}
 	n, ok, err := s.Int()
@@ -311,7 +311,7 @@ func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if given, err := takes(s, "reasoning_effort", "a string", kind, jsontext.String); !given {
+	if present, err := takes(s, "reasoning_effort", "a string", kind, jsontext.String); !present {
 		return err
 	}
 	raw, err := s.Word()
@@ -320,7 +320,7 @@ func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if given, err := takes(s, "tools", "an array", kind, jsontext.Array); !given {
+	if present, err := takes(s, "tools", "an array", kind, jsontext.Array); !present {
 		return err
 	}
 	return s.Array(func(i int) error {
@@ -346,7 +346,7 @@ func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if given, err := takes(s, "response_format", "an object", kind, jsontext.Object); !given {
+	if present, err := takes(s, "response_format", "an object", kind, jsontext.Object); !present {
 		return err
 	}
 	return s.Object(func(key []byte) error {

@@ -14,9 +14,9 @@ import (
 type Shaped struct {
 	body     []byte
 	lease    *wire.Lease
-	from, to int      // body[from:to] is the piece being kept
-	small    []byte   // the whole of a small body
-	pieces   [][]byte // of a large body
+	from, to int      // body[from:to] is the piece not yet flushed
+	small    []byte   // a small body
+	pieces   [][]byte // the pieces of a large body
 	size     int64
 	// Dropped names the client's fields that were left out.
 	Dropped []string
@@ -96,7 +96,7 @@ func (b *Shaped) end(from int) *Shaped {
 type pieceReader struct {
 	mu     sync.Mutex
 	pieces [][]byte
-	at     int // offset in pieces[0]
+	offset int // offset in pieces[0]
 	lease  *wire.Lease
 	closed bool
 }
@@ -108,11 +108,11 @@ func (p *pieceReader) Read(b []byte) (n int, err error) {
 		return 0, io.ErrClosedPipe
 	}
 	for n < len(b) && len(p.pieces) > 0 {
-		c := copy(b[n:], p.pieces[0][p.at:])
+		c := copy(b[n:], p.pieces[0][p.offset:])
 		n += c
-		p.at += c
-		if p.at == len(p.pieces[0]) {
-			p.pieces, p.at = p.pieces[1:], 0
+		p.offset += c
+		if p.offset == len(p.pieces[0]) {
+			p.pieces, p.offset = p.pieces[1:], 0
 		}
 	}
 	if n == 0 && len(p.pieces) == 0 && len(b) > 0 {

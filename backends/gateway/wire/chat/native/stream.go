@@ -14,7 +14,7 @@ type Stream struct {
 	form         form
 	includeUsage bool
 	last         template
-	usage        []byte // the chunk with the last usage that counts anything, for the end
+	usage        []byte // the chunk with the last usage, for the end of the stream
 	// PromptTokens is the estimated number of prompt tokens, for an upstream that states no usage.
 	PromptTokens int64
 }

@@ -15,7 +15,7 @@ type template struct {
 	head    []byte // the upstream's bytes before the text
 	middle  []byte // between text and padding; unused if not padded
 	tail    []byte // after text and padding
-	outHead []byte // the same for the client
+	outHead []byte // the same three parts in the client's form
 	outMid  []byte
 	outTail []byte
 }

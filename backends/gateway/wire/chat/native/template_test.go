@@ -13,7 +13,7 @@ func slow(c *Stream, data []byte) (string, wire.Progress, error) {
 	return string(out), progress, err
 }
 
-func TestTemplateGivesWhatTheLongWayGives(t *testing.T) {
+func TestTemplateAgreesWithParsing(t *testing.T) {
 	t.Parallel()
 	chunk := func(text string) string {
 		return `{"id":"x","created":1,"model":"up","choices":[{"delta":{"content":` + text + `},"finish_reason":null}],"usage":null}`

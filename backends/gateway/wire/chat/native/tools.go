@@ -14,10 +14,10 @@ type choiceTools []choiceTool
 
 // choiceTool is the stored state of a tool call.
 type choiceTool struct {
-	id        string // the upstream's; empty if the call began without one
-	out       string // a replacement; empty if the client gets the upstream's id
-	index     int    // the upstream's
-	number    int    // the index that the client gets
+	id        string // the upstream's id; empty if the call began without one
+	out       string // replacement for the id; empty if the client gets the upstream's
+	index     int    // the upstream's index
+	number    int    // the client's index
 	named     bool
 	typed     bool
 	arguments wire.Repeats
@@ -68,8 +68,8 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 		missing += `"id":"` + tool.out + `",`
 	case begins && tool.out != "":
 		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.out+`"`)
-	case begins || e.idAt.empty(): // some clients would append a repeated id to the first one
-	case e.members == 1: // an index may be put before it
+	case begins || e.idAt.empty(): // some clients would append a repeated id to the first id
+	case e.members == 1: // a member may be inserted before it
 		f.insertSorted(e.idAt.from, e.idAt.to, "null")
 	default:
 		f.removeMember(s.Since(0), e.idAt)
@@ -97,13 +97,13 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 	place, stream := e.argumentsAt, f.delta == "delta"
 	switch {
 	case place.empty():
-		if !stream && !e.odd && len(e.name) > 0 { // clients parse it
+		if !stream && !e.odd && len(e.name) > 0 { // clients parse the arguments
 			f.insertSorted(e.function, e.function, `"arguments":"{}",`)
 		}
 	case e.object:
 		text := e.arguments
 		if stream && len(bytes.TrimSpace(text[1:len(text)-1])) == 0 {
-			text = nil // without members it counts as no arguments yet
+			text = nil // an empty object counts as no arguments yet
 		}
 		text = jsontext.AppendEscaped(nil, text)
 		if stream && tool != nil {

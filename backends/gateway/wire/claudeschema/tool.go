@@ -1,4 +1,4 @@
-package messages
+package claudeschema
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// ToolSchema returns the schema of a tool in the form that the format requires: JSON Schema draft 2020-12, of type
+// Tool returns the schema of a tool in the form that the messages format requires: JSON Schema draft 2020-12, of type
 // object, and without anyOf, oneOf and allOf at the top. A schema of that form is returned unchanged.
-func ToolSchema(schema string) string {
+func Tool(schema string) string {
 	v := gjson.Parse(schema)
 	if !v.IsObject() {
 		return `{"type":"object","properties":{}}`

@@ -1,4 +1,5 @@
-package messages
+// Package claudeschema converts JSON Schemas to the forms that the messages format and other hosts of Claude accept.
+package claudeschema
 
 import (
 	"slices"
@@ -37,8 +38,8 @@ type grammar struct {
 // maxRefs limits the references that are followed to detect circles.
 const maxRefs = 4096
 
-// upstreamFormats are the string formats that the grammar supports.
-var upstreamFormats = []string{
+// stringFormats are the string formats that the grammar supports.
+var stringFormats = []string{
 	"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid",
 }
 
@@ -102,7 +103,7 @@ func (g *grammar) node(n *grammarNode) {
 		g.refs++
 		g.fits = g.fits && strings.HasPrefix(ref.Str, "#/") && g.refs <= maxRefs
 		g.raw(n, "$ref", ref)
-		g.changed = g.changed || len(n.names) > 0 // a reference has no other members beside it
+		g.changed = g.changed || len(n.names) > 0 // members beside a reference do not count
 		return
 	}
 	kind := n.members["type"]
@@ -223,7 +224,7 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 			g.raw(n, "minItems", n.take("minItems"))
 		}
 	}
-	if format := n.members["format"]; hasType("string") && slices.Contains(upstreamFormats, format.Str) {
+	if format := n.members["format"]; hasType("string") && slices.Contains(stringFormats, format.Str) {
 		g.raw(n, "format", n.take("format"))
 	}
 }
