@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Feed stores events. Nothing waits for it: an event that cannot be stored is logged in full and counted.
+// Feed stores events. It blocks no caller. An event that cannot be stored is logged in full and counted.
 type Feed struct {
 	*kernel.Server
 	batch *kernel.Batch[Record]
@@ -38,7 +38,7 @@ func New(s *kernel.Server) *Feed {
 	return f
 }
 
-// Add queues an event. It is the function for kernel.Server.Audit.
+// Add queues an event. It is the value of kernel.Server.Audit.
 func (f *Feed) Add(ctx context.Context, e kernel.Event) {
 	r := Record{
 		Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)),
@@ -123,7 +123,7 @@ func Pairs(pairs []string) string {
 	return b.String()
 }
 
-// Value returns the value of a name in a text that Pairs made, and whether it is there.
+// Value returns the value of a name in a text that Pairs returned, and whether the text contains the name.
 func Value(detail, name string) (string, bool) {
 	for detail != "" {
 		key, rest, found := strings.Cut(detail, "=")
@@ -156,7 +156,7 @@ func Value(detail, name string) (string, bool) {
 // Query selects events.
 type Query struct {
 	Since, Until time.Time // both inclusive
-	// Action is an action, or the prefix of several if it ends with a dot.
+	// Action is an action. If it ends with a dot, it is the prefix of several actions.
 	Action, Actor, Client string
 }
 
@@ -167,8 +167,8 @@ func (q Query) Listing() kernel.Listing {
 	choices := q.choices()
 	if len(choices) == 1 {
 		one := choices[0]
-		// Not =, with which the planner might assume that the value is frequent and scan all events backwards from the
-		// latest: there may have been none with it for weeks.
+		// The condition avoids "=": the planner might then assume that the value is frequent, and scan all events
+		// backwards from the latest, although there may have been no event with the value for weeks.
 		pair := "(" + one.column + ", created_at)"
 		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", one.value, since, one.value, until)
 		l.IndexPrefix = one.column
@@ -202,7 +202,7 @@ func (q Query) choices() (list []choice) {
 	return list
 }
 
-// List returns a page of events, the latest first, and whether there are more.
+// List returns a page of events, newest first. The result more reports whether further events follow.
 func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Record, more bool, err error) {
 	if err := f.Flush(ctx); err != nil {
 		return nil, false, err

@@ -66,7 +66,7 @@ func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser s
 	return &Draft{Secret: groups(secret, " "), QR: code, Signed: f.Signer("app").Sign([]byte(payload), browser, u.ID)}, nil
 }
 
-// Draft returns the draft from the signed text of a form. The error has status 422 if the text belongs to another user
+// Draft returns the draft from the signed text of a form. The error has status 400 if the text belongs to another user
 // or browser, or is too old.
 func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, error) {
 	secret, begun, err := f.open(signed, u, browser)

@@ -15,7 +15,7 @@ import (
 // PushPath is the pushed authorization request endpoint.
 const PushPath = "/oauth/par"
 
-// push stores an authorization request that the browser refers to later (RFC 9126 section 2).
+// push stores an authorization request, to which the browser's request refers later (RFC 9126 section 2).
 func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 	p.Proofs.Greet(w, r)
 	form, err := kernel.ReadForm(w, r, "resource")

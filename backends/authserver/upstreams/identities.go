@@ -18,11 +18,11 @@ import (
 const (
 	// maxIdentities is the maximum number of connected accounts of a user.
 	maxIdentities = 20
-	// maxGroups is the maximum number of groups that one connection gives.
+	// maxGroups is the maximum number of groups that a user gets from one connected account.
 	maxGroups = 100
 )
 
-// identity is a row of authserver_identities, which connects a user with an account at a provider.
+// identity is a row of authserver_identities, which links a user with an account at a provider.
 type identity struct {
 	ID              int64
 	User            string
@@ -53,13 +53,13 @@ func rowOf(c store.Conn, issuer, subject string) (*identity, error) {
 		c.Lock(), issuer, subject))
 }
 
-// rowsOf returns the rows of a user, the oldest first.
+// rowsOf returns the rows of a user, oldest first.
 func rowsOf(c store.Conn, user string) ([]*identity, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_identities WHERE user_id = ? ORDER BY id LIMIT ?",
 		user, maxIdentities)
 }
 
-// insert connects a user with an account at a provider.
+// insert links a user with an account at a provider. The parameter called is the user's name there.
 func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (*identity, error) {
 	i := &identity{
 		User: user, Issuer: issuer, Subject: subject, Username: username(called), CreatedAt: s.Micros(),
@@ -70,7 +70,7 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (
 	return i, err
 }
 
-// groupsOfOthers returns the groups that the other rows of the same user give.
+// groupsOfOthers returns the groups that the user has from connected accounts other than the row but.
 func groupsOfOthers(c store.Conn, but *identity) (groups []string, err error) {
 	rows, err := rowsOf(c, but.User)
 	for _, row := range rows {
@@ -92,7 +92,8 @@ func encode(groups []string) string {
 // Identity is a connected account at a provider, with which a user signs in.
 type Identity struct {
 	ID int64
-	// Upstream is the provider. It is nil if the provider is no longer configured, so that it cannot sign the user in.
+	// Upstream is the provider. It is nil if the provider is no longer configured; the account then cannot sign the
+	// user in.
 	Upstream *Upstream
 	Issuer   string
 	Username string // the user name at the provider, or empty
@@ -100,7 +101,7 @@ type Identity struct {
 	UsedAt   time.Time // the last sign-in; zero if there was none
 }
 
-// Name returns the display name of the provider, or the issuer if it is no longer configured.
+// Name returns the display name of the provider. If the provider is no longer configured, Name returns the issuer.
 func (i *Identity) Name() string {
 	if i.Upstream == nil {
 		return i.Issuer
@@ -108,7 +109,7 @@ func (i *Identity) Name() string {
 	return i.Upstream.Name
 }
 
-// Of returns the connected accounts of a user, the oldest first.
+// Of returns the connected accounts of a user, oldest first.
 func (s *Upstreams) Of(ctx context.Context, user string) (list []Identity, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		rows, err := rowsOf(c, user)
@@ -139,9 +140,9 @@ var (
 		"You could not sign in any more: this is the only way that you have. Connect another account first.")
 )
 
-// Link connects a user with an account at a provider; the caller has made sure that the user has signed in to both. It
-// does nothing if they are connected already. It returns an error with status 409 if the account is connected with
-// another user or the user has too many.
+// Link connects a user with an account at a provider. The caller must have verified that the user has signed in to
+// both. If they are already connected, Link does nothing. The error has status 409 if the account is connected with
+// another user, or if the user has too many connected accounts.
 func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject, called string) error {
 	if !people.Identifies(up.Issuer(), subject) {
 		return errSubject
@@ -188,20 +189,21 @@ func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject
 	return err
 }
 
-// Unlink disconnects an account from a user and removes the groups that it gave. It calls then in the same transaction.
-// It returns an error with status 409 if the user could not sign in any more, and 404 if there is no such connection.
+// Unlink disconnects an account from a user and removes the user's groups that came from the account. It calls then in
+// the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the connection does
+// not exist.
 func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func(c store.Conn) error) error {
 	return s.unlink(ctx, user, id, user, s.leaves, then)
 }
 
-// Remove is like Unlink for an operator: it may remove the last way to sign in, and ends all sessions and tokens of the
-// user. by is the actor in the audit feed.
+// Remove is like Unlink for an operator. It may remove the user's last way to sign in, and it ends all sessions and
+// tokens of the user. The actor in the audit feed is by.
 func (s *Upstreams) Remove(ctx context.Context, user string, id int64, by string) error {
 	return s.unlink(ctx, user, id, by, func(store.Conn, *identity) error { return nil },
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
-// unlink does the work of Unlink and Remove.
+// unlink implements Unlink and Remove.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string,
 	may func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {
@@ -247,14 +249,14 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 	return nil
 }
 
-// lock locks the row of a user until the transaction ends, so that concurrent calls cannot each remove one of the last
-// two ways to sign in.
+// lock locks the row of a user until the transaction ends. Otherwise two concurrent calls could each remove one of the
+// user's last two ways to sign in.
 func lock(c store.Conn, user string) error {
 	err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
 	return kernel.IfNoRows(err, errNone)
 }
 
-// leaves returns errLast if the user could not sign in without a row.
+// leaves returns errLast if the user could not sign in without the row gone.
 func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
 	rows, err := rowsOf(c, gone.User)
 	if err != nil {
@@ -273,16 +275,16 @@ func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
 	return errLast
 }
 
-// Use is what is known of the use of a provider.
+// Use describes how much a provider is used.
 type Use struct {
 	// Users is the number of connected users.
 	Users int64
-	// LastAt is the last sign-in of a user who is connected now. It is zero if there was none, and for the provider of
-	// the section oidc, whose sign-ins are only in the audit feed.
+	// LastAt is the time of the last sign-in by a currently connected user. It is zero if there was no sign-in. It is
+	// also zero for the provider of the section oidc, whose sign-ins only the audit feed records.
 	LastAt time.Time
 }
 
-// Used returns the use of the providers by their issuers.
+// Used returns the use of the providers, by issuer.
 func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
 	used := make(map[string]Use)
 	err := s.Read(ctx, func(c store.Conn) error {

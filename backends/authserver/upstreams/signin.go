@@ -15,13 +15,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OtherDomain is the reason of a *people.RefusedError if the address is of a domain whose people are not registered.
+// OtherDomain is the reason in a *people.RefusedError for a mail address whose domain is not open for registration.
 const OtherDomain = "address_of_another_domain"
 
-// SignIn returns the user who is connected with a person of a provider. For an unknown person it creates a user if the
-// provider registers people and has confirmed a mail address that no user has; an existing user with that address is
-// never returned, since only the user may connect the two accounts. SignIn also replaces the groups that the provider
-// has given the user. It returns a *people.RefusedError if there is no user.
+// SignIn returns the user who is connected with a person of a provider, and replaces the user's groups that come from
+// the provider.
+//
+// For an unknown person it creates a user, if the provider permits registration and has verified the person's mail
+// address, and no user has that address. It never returns an existing user with that address, since only the user may
+// connect the two accounts. If there is no user, the error is a *people.RefusedError.
 func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Person) (u *users.User, err error) {
 	made := false
 	err = people.Retry(func() error {
@@ -46,7 +48,7 @@ func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Perso
 	return u, nil
 }
 
-// rules returns whom a provider lets in. made is set when a user is created.
+// rules returns the rules by which a person of a provider is accepted. It sets made when a user is created.
 func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people.Rules[*identity] {
 	rules := &people.Rules[*identity]{
 		Linked: func(c store.Conn, issuer, subject string) (*identity, error) {
@@ -84,7 +86,7 @@ func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people
 	return rules
 }
 
-// update records a sign-in and replaces the groups that the provider has given the user.
+// update records a sign-in and replaces the user's groups that come from the provider.
 func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*users.User, error) {
 	u, err := users.In(c, row.User)
 	if err != nil {
