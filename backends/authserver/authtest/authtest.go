@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// Issuer is the issuer in all tests.
+// Issuer is the issuer of the kernels.
 const Issuer = "https://as.example"
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
@@ -56,7 +56,7 @@ func Postgres(tb testing.TB) Kernel {
 	return On(tb, databases.Postgres(tb))
 }
 
-// On returns a kernel on an existing database, like that of another node.
+// On returns a kernel on an existing database, such as the kernel of a second node.
 func On(tb testing.TB, db *store.DB) Kernel {
 	tb.Helper()
 	k := Kernel{Clock: NewClock(), Events: new(Events)}
@@ -120,7 +120,7 @@ func (es *Events) add(e kernel.Event) {
 	es.all = append(es.all, e)
 }
 
-// Count returns how many events of an action there were.
+// Count returns the number of recorded events with an action.
 func (es *Events) Count(action string) int {
 	es.mu.Lock()
 	defer es.mu.Unlock()
@@ -133,7 +133,7 @@ func (es *Events) Count(action string) int {
 	return n
 }
 
-// All returns the events so far.
+// All returns the events recorded so far.
 func (es *Events) All() []kernel.Event {
 	es.mu.Lock()
 	defer es.mu.Unlock()

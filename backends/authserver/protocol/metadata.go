@@ -39,7 +39,7 @@ func publish(w http.ResponseWriter, text []byte) error {
 const proofAlgorithms = "dpop_signing_alg_values_supported"
 
 // document returns the authorization server metadata (RFC 8414 section 2) or the OpenID discovery document, depending
-// on the path. Both have the same members, which include those that OpenID clients expect.
+// on the path. The latter has the same members and those that only OpenID clients need.
 func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	all, err := p.Catalog.All(ctx)
 	if err != nil {
