@@ -34,7 +34,7 @@ type Record struct {
 // New returns a feed.
 func New(s *kernel.Server) *Feed {
 	f := &Feed{Server: s}
-	f.batch = kernel.NewBatch(f.store, f.lost)
+	f.batch = kernel.NewBatch(f.store, f.logLost)
 	return f
 }
 
@@ -45,7 +45,7 @@ func (f *Feed) Add(ctx context.Context, e kernel.Event) {
 		Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now(),
 	}
 	if !f.batch.Add(r) {
-		f.lost([]Record{r}, errFull)
+		f.logLost([]Record{r}, errFull)
 	}
 }
 
@@ -90,7 +90,7 @@ func (f *Feed) store(ctx context.Context, rows []Record) error {
 	})
 }
 
-func (f *Feed) lost(rows []Record, err error) {
+func (f *Feed) logLost(rows []Record, err error) {
 	for _, r := range rows {
 		f.Count("audit_events_dropped_total", "")
 		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor",
@@ -166,12 +166,12 @@ func (q Query) Listing() kernel.Listing {
 	since, until := q.Since.UnixMicro(), q.Until.UnixMicro()
 	choices := q.choices()
 	if len(choices) == 1 {
-		one := choices[0]
+		choice := choices[0]
 		// The condition avoids "=": the planner might then assume that the value is frequent, and scan all events
 		// backwards from the latest, although there may have been no event with the value for weeks.
-		pair := "(" + one.column + ", created_at)"
-		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", one.value, since, one.value, until)
-		l.IndexPrefix = one.column
+		pair := "(" + choice.column + ", created_at)"
+		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", choice.value, since, choice.value, until)
+		l.IndexPrefix = choice.column
 	} else {
 		l.And("created_at >= ? AND created_at <= ?", since, until)
 		for _, one := range choices {
@@ -213,11 +213,11 @@ func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Rec
 	return list, more, err
 }
 
-func scan(r store.Row) (one Record, err error) {
-	var at int64
-	err = r.Scan(&one.ID, &one.Action, &one.Actor, &one.Client, &one.Address, &one.Detail, &one.Trace, &at)
-	one.CreatedAt = time.UnixMicro(at)
-	return one, err
+func scan(r store.Row) (record Record, err error) {
+	var created int64
+	err = r.Scan(&record.ID, &record.Action, &record.Actor, &record.Client, &record.Address, &record.Detail, &record.Trace, &created)
+	record.CreatedAt = time.UnixMicro(created)
+	return record, err
 }
 
 // Sweep removes events that are older than age.

@@ -151,8 +151,8 @@ func Durable(tb testing.TB) Kernel {
 	return On(tb, databases.Start(tb, db))
 }
 
-// SetPassword sets the password of the user with an id. The events name the user by as the actor.
-func SetPassword(ctx context.Context, u *users.Users, id, pass, by string) error {
-	_, err := u.Update(ctx, id, users.Change{Password: &pass}, by)
+// SetPassword sets the password of the user with an id. The audit event names the actor.
+func SetPassword(ctx context.Context, u *users.Users, id, pass, actor string) error {
+	_, err := u.Update(ctx, id, users.Change{Password: &pass}, actor)
 	return err
 }

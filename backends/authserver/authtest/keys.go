@@ -27,8 +27,8 @@ type Flip struct {
 func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	t.Helper()
 	all := make(map[string]Flip)
-	for _, some := range tables {
-		maps.Copy(all, some)
+	for _, table := range tables {
+		maps.Copy(all, table)
 	}
 	for _, key := range config.Keys() {
 		f, ok := all[key.Name]
@@ -88,20 +88,20 @@ func (s Settings) Text(tb testing.TB) string {
 		if value == "" {
 			continue
 		}
-		at, names := file, strings.Split(key, ".")
+		section, names := file, strings.Split(key, ".")
 		for _, name := range names[:len(names)-1] {
-			below, ok := at[name].(map[string]any)
+			below, ok := section[name].(map[string]any)
 			if !ok {
 				below = make(map[string]any)
-				at[name] = below
+				section[name] = below
 			}
-			at = below
+			section = below
 		}
 		var read any = value
 		if json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "[{tf0123456789") {
 			read = json.RawMessage(value)
 		}
-		at[names[len(names)-1]] = read
+		section[names[len(names)-1]] = read
 	}
 	text, err := json.Marshal(file)
 	if err != nil {

@@ -48,29 +48,29 @@ func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
 func Make(rules []Rule, facts *Facts) *Members {
 	m := &Members{object: make(map[string]any)}
 	for i := range rules {
-		if value := rules[i].value(facts); value != nil && !m.put(rules[i].Claim, value) {
+		if value := rules[i].value(facts); value != nil && !m.add(rules[i].Claim, value) {
 			m.Left = append(m.Left, rules[i].Claim)
 		}
 	}
 	return m
 }
 
-// put adds a claim. It returns false if the claim does not fit into maxMembers.
-func (m *Members) put(claim string, value any) bool {
+// add adds a claim. It returns false if the claim does not fit into maxMembers.
+func (m *Members) add(claim string, value any) bool {
 	path := steps(claim)
-	at := m.object
+	parent := m.object
 	for _, step := range path[:len(path)-1] {
-		next, ok := at[step].(map[string]any)
+		next, ok := parent[step].(map[string]any)
 		if !ok {
-			if at[step] != nil { // a rule of another list has made a value here
+			if parent[step] != nil { // a rule of another list has made a value here
 				return true
 			}
 			next = make(map[string]any)
 		}
-		at[step], at = next, next
+		parent[step], parent = next, next
 	}
 	last := path[len(path)-1]
-	if before, there := at[last]; there {
+	if before, there := parent[last]; there {
 		list, ok := before.([]string)
 		more, too := value.([]string)
 		if !ok || !too {
@@ -83,15 +83,15 @@ func (m *Members) put(claim string, value any) bool {
 		return false
 	}
 	m.size += len(claim) + len(text)
-	at[last] = value
+	parent[last] = value
 	return true
 }
 
 func union(list, more []string) []string {
 	list = slices.Clone(list)
-	for _, one := range more {
-		if !slices.Contains(list, one) {
-			list = append(list, one)
+	for _, value := range more {
+		if !slices.Contains(list, value) {
+			list = append(list, value)
 		}
 	}
 	return list
@@ -164,13 +164,13 @@ func (r *Rule) value(f *Facts) any {
 // a client learns that the user has lost the last role or group.
 func (r *Rule) filter(list []string) []string {
 	through := []string{}
-	for _, one := range list {
-		rest, ok := strings.CutPrefix(one, r.Prefix)
+	for _, name := range list {
+		rest, ok := strings.CutPrefix(name, r.Prefix)
 		if !ok {
 			continue
 		}
 		if !r.Strip {
-			rest = one
+			rest = name
 		}
 		if rest != "" && !slices.Contains(through, rest) {
 			through = append(through, rest)

@@ -60,9 +60,9 @@ const (
 	maxLevels = 3
 )
 
-// own are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such a
+// reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such a
 // claim, in upper or lower case, since encoding/json ignores the case of names.
-var own = []string{
+var reserved = []string{
 	"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "typ", "alg", "kid", "cnf", "act", "may_act", "nonce", "azp", "acr",
 	"amr", "auth_time", "at_hash", "c_hash", "s_hash", "sid", "sub_id",
 	"events", "toe", "txn", "client_id", "scope", "scp", "authorization_details", "active", "username", "token_type",
@@ -119,12 +119,12 @@ func (r *Rule) claimFault(before []Rule) string {
 		len(path) > maxLevels:
 		return fmt.Sprintf("must be a name of at most %d letters, digits and characters of URLs, with at most %d names"+
 			" between points", maxClaim, maxLevels)
-	case slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, path[0]) }):
+	case slices.ContainsFunc(reserved, func(name string) bool { return strings.EqualFold(name, path[0]) }):
 		return "is a claim of the server's own, which no rule makes"
 	}
 	for i := range before {
-		other := steps(before[i].Claim)
-		if n := min(len(path), len(other)); slices.Equal(path[:n], other[:n]) && (len(path) != len(other) ||
+		earlier := steps(before[i].Claim)
+		if n := min(len(path), len(earlier)); slices.Equal(path[:n], earlier[:n]) && (len(path) != len(earlier) ||
 			r.From == before[i].From && r.Prefix == before[i].Prefix) {
 			return "is made by another rule, or lies within what another one makes"
 		}

@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 	c := new(Config)
 	for i := range keys {
 		k := &keys[i]
-		where := fieldPath(reflect.ValueOf(c).Elem(), k.at(c))
+		where := fieldPath(reflect.ValueOf(c).Elem(), k.pointer(c))
 		if len(where) == 0 {
 			t.Fatalf("%s has no field", k.Name)
 		}

@@ -81,8 +81,8 @@ func (s *Devices) Begin(
 		return Authorization{}, err
 	}
 	a := asked{Scope: words}
-	for _, one := range targets {
-		a.Resources = append(a.Resources, one.ID)
+	for _, resource := range targets {
+		a.Resources = append(a.Resources, resource.ID)
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -166,13 +166,13 @@ func errCode() error {
 func (s *Devices) Find(ctx context.Context, session *login.Session, text string) (*Waiting, error) {
 	code, now, tries := typed(text), s.Now(), typing.Of(session.User.ID)
 	var wait time.Duration
-	var client, wants string
+	var client, request string
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
-		client, wants = "", ""
+		client, request = "", ""
 		var q store.Questions
 		tries.Ask(&q, now, &wait)
 		q.Row(func(r store.Row) error {
-			if err := r.Scan(&client, &wants); !errors.Is(err, sql.ErrNoRows) {
+			if err := r.Scan(&client, &request); !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}
 			return nil
@@ -193,7 +193,7 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 	case client == "":
 		return nil, errCode()
 	}
-	return s.waiting(ctx, code, client, wants)
+	return s.waiting(ctx, code, client, request)
 }
 
 const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?"
@@ -201,20 +201,20 @@ const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_c
 // find returns the request with a user code, without counting wrong codes.
 func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	code := typed(text)
-	var client, wants string
+	var client, request string
 	err := s.Read(ctx, func(c store.Conn) error {
-		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &wants)
+		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &request)
 	})
 	if err != nil {
 		return nil, kernel.IfNoRows(err, errCode())
 	}
-	return s.waiting(ctx, code, client, wants)
+	return s.waiting(ctx, code, client, request)
 }
 
 // waiting returns the request of a row. If the client may no longer request the scope, waiting returns an error.
-func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Waiting, error) {
+func (s *Devices) waiting(ctx context.Context, code, client, request string) (*Waiting, error) {
 	var a asked
-	if err := json.Unmarshal([]byte(wants), &a); err != nil {
+	if err := json.Unmarshal([]byte(request), &a); err != nil {
 		return nil, err
 	}
 	w := &Waiting{Code: Shown(code), Request: &authorize.Request{

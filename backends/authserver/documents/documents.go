@@ -250,11 +250,11 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	}
 	if text := h.Get("Expires"); !ok && text != "" {
 		ok = true
-		if at, err := http.ParseTime(text); err == nil {
+		if date, err := http.ParseTime(text); err == nil {
 			if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 				now = sent
 			}
-			lifetime = at.Sub(now)
+			lifetime = date.Sub(now)
 		}
 	}
 	if !ok {

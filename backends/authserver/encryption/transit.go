@@ -30,7 +30,7 @@ func (t *Transit) Seal(ctx context.Context, plaintext, place []byte) (string, er
 	if err != nil {
 		return "", err
 	}
-	t.seen(text)
+	t.setNewest(text)
 	return transitTag + text, nil
 }
 
@@ -45,7 +45,7 @@ func (t *Transit) Open(ctx context.Context, sealed string, place []byte) ([]byte
 		return nil, keyring.ErrOpen
 	}
 	if err == nil {
-		t.seen(text)
+		t.setNewest(text)
 	}
 	return plaintext, err
 }
@@ -62,7 +62,7 @@ func (t *Transit) Refresh(ctx context.Context) error {
 	return err
 }
 
-func (t *Transit) seen(text string) {
+func (t *Transit) setNewest(text string) {
 	for version := int64(transit.CipherVersion(text)); ; {
 		newest := t.newest.Load()
 		if version <= newest || t.newest.CompareAndSwap(newest, version) {

@@ -54,16 +54,16 @@ func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, e
 // covered returns the id of the consent, among those found, that covers a scope of a resource. If no consent covers it,
 // the error is a *kernel.ConsentError.
 func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
-	at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
-	if at < 0 {
+	index := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
+	if index < 0 {
 		return "", x.lacking(kernel.ConsentMissing, t, scope)
 	}
 	missing := slices.DeleteFunc(slices.Clone(scope),
-		func(word string) bool { return slices.Contains(found[at].Scope, word) })
+		func(word string) bool { return slices.Contains(found[index].Scope, word) })
 	if len(missing) > 0 {
 		return "", x.lacking(kernel.ScopeInsufficient, t, missing)
 	}
-	return found[at].ID, nil
+	return found[index].ID, nil
 }
 
 func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string) error {
@@ -102,8 +102,8 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 		return answer, err
 	}
 	if len(scope) == 0 {
-		if at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); at >= 0 {
-			scope = intersect(found[at].Scope, target.Names())
+		if index := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); index >= 0 {
+			scope = intersect(found[index].Scope, target.Names())
 		}
 	}
 	if _, err := x.covered(found, target, scope); err != nil {
@@ -121,11 +121,11 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 }
 
 // intersect returns the scopes of a that are also in b, in the order of a.
-func intersect(a, b []string) (both []string) {
+func intersect(a, b []string) (common []string) {
 	for _, scope := range a {
 		if slices.Contains(b, scope) {
-			both = append(both, scope)
+			common = append(common, scope)
 		}
 	}
-	return both
+	return common
 }

@@ -55,11 +55,11 @@ func ParsePlace(text string) (p Place, ok bool) {
 		return p, false
 	}
 	plain, err := base64.RawURLEncoding.DecodeString(text)
-	at, id, found := strings.Cut(string(plain), " ")
+	position, id, found := strings.Cut(string(plain), " ")
 	if err != nil || !found || !utf8.ValidString(id) || strings.Contains(id, "\x00") {
 		return p, false
 	}
-	n, err := strconv.ParseInt(at, 36, 64)
+	n, err := strconv.ParseInt(position, 36, 64)
 	return Place{n, id}, err == nil
 }
 
@@ -71,25 +71,25 @@ func (l *Listing) And(condition string, args ...any) {
 // Page returns the SQL statement that selects a page, and its arguments.
 func (l Listing) Page(p Page) (statement string, args []any) {
 	where, args := slices.Clip(l.Where), slices.Clip(l.Args)
-	order, than := "", ">"
+	order, comparison := "", ">"
 	if p.Newest {
-		order, than = " DESC", "<"
+		order, comparison = " DESC", "<"
 	}
-	by := l.ID + order
+	orderBy := l.ID + order
 	if l.At != "" {
-		by = l.At + order + ", " + by
+		orderBy = l.At + order + ", " + orderBy
 	}
 	if l.IndexPrefix != "" {
-		by = l.IndexPrefix + order + ", " + by
+		orderBy = l.IndexPrefix + order + ", " + orderBy
 	}
 	switch {
 	case p.After == Place{}:
 	case l.At == "":
-		where, args = append(where, l.ID+" "+than+" ?"), append(args, p.After.At)
+		where, args = append(where, l.ID+" "+comparison+" ?"), append(args, p.After.At)
 	default:
-		where, args = append(where, "("+l.At+", "+l.ID+") "+than+" (?, ?)"), append(args, p.After.At, p.After.ID)
+		where, args = append(where, "("+l.At+", "+l.ID+") "+comparison+" (?, ?)"), append(args, p.After.At, p.After.ID)
 	}
-	statement = "SELECT " + l.Columns + " FROM " + l.Table + condition(where) + " ORDER BY " + by + " LIMIT ?"
+	statement = "SELECT " + l.Columns + " FROM " + l.Table + condition(where) + " ORDER BY " + orderBy + " LIMIT ?"
 	args = append(args, p.Limit)
 	if p.Offset > 0 {
 		statement, args = statement+" OFFSET ?", append(args, p.Offset)

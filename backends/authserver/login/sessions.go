@@ -34,9 +34,9 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
 	err = l.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (b Browser, err error) {
-			var at int64
-			err = r.Scan(&b.ID, &b.Agent, &b.Address, &at)
-			b.SignedInAt = time.UnixMicro(at)
+			var created int64
+			err = r.Scan(&b.ID, &b.Agent, &b.Address, &created)
+			b.SignedInAt = time.UnixMicro(created)
 			return b, err
 		}, `SELECT id, agent, address, created_at FROM authserver_sessions WHERE user_id = ? AND created_at > ? ORDER BY id DESC LIMIT ?`,
 			user, since, maxSessions)

@@ -117,7 +117,7 @@ func person(u *users.User, scope []string) Person {
 // groups of the scope.
 func (s *OpenID) claimsFor(
 	ctx context.Context, u *users.User, client, place string, scope []string,
-) (p Person, made *claims.Members, err error) {
+) (p Person, custom *claims.Members, err error) {
 	p = person(u, scope)
 	c, err := s.Clients.Find(ctx, client)
 	if errors.Is(err, clients.ErrUnknown) { // a client that was deleted has no rules
@@ -168,7 +168,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
 	now := s.Now()
-	person, made, err := s.claimsFor(ctx, u, g.Client, claims.IDToken, g.Scope)
+	person, custom, err := s.claimsFor(ctx, u, g.Client, claims.IDToken, g.Scope)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
@@ -176,16 +176,16 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		Session: sid,
 		Person:  person, Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
 		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods),
-		Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
+		Methods: g.Methods, Nonce: g.Nonce, Token: accessTokenHash(accessToken),
 	})
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
-	return s.Keys.Sign(ctx, keys.Plain, made.Append(raw))
+	return s.Keys.Sign(ctx, keys.Plain, custom.Append(raw))
 }
 
-// half returns the claim at_hash of an access token: the left half of the token's hash, in base64url.
-func half(accessToken string) string {
+// accessTokenHash returns the claim at_hash of an access token: the left half of the token's hash, in base64url.
+func accessTokenHash(accessToken string) string {
 	sum := sha256.Sum256([]byte(accessToken))
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 }

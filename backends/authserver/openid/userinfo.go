@@ -72,7 +72,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	person, made, err := s.claimsFor(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
+	person, custom, err := s.claimsFor(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text = made.Append(text)
+	text = custom.Append(text)
 	h.Set("Content-Type", "application/json")
 	_, _ = w.Write(text) //nolint:gosec // G705: it is JSON; an error means that the client is gone
 	return nil

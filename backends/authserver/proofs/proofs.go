@@ -50,13 +50,13 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 	p.Greet(w, r)
 	proof, err := p.verifier.Verify(r.Context(), r.Header[header],
 		dpop.Request{Method: r.Method, URL: p.Issuer + path, Token: token})
-	if bad, ok := errors.AsType[*dpop.Error](err); ok {
-		p.Count("dpop_proofs_rejected_total", bad.Reason)
-		if bad == dpop.ErrNonce {
+	if invalid, ok := errors.AsType[*dpop.Error](err); ok {
+		p.Count("dpop_proofs_rejected_total", invalid.Reason)
+		if invalid == dpop.ErrNonce {
 			p.renew(w)
-			return "", kernel.Refuse(UseNonce, "%s", bad.Text)
+			return "", kernel.Refuse(UseNonce, "%s", invalid.Text)
 		}
-		return "", kernel.Refuse(Invalid, "%s", bad.Text)
+		return "", kernel.Refuse(Invalid, "%s", invalid.Text)
 	}
 	if err != nil {
 		return "", err

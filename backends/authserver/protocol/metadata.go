@@ -111,8 +111,8 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	}
 	if p.OpenID != nil {
 		maps.Copy(document, p.OpenID)
-		own, _ := p.OpenID["scopes_supported"].([]string)
-		scopes = slices.Concat(scopes, own)
+		openIDScopes, _ := p.OpenID["scopes_supported"].([]string)
+		scopes = slices.Concat(scopes, openIDScopes)
 		slices.Sort(scopes)
 		scopes = slices.Compact(scopes)
 	}
@@ -158,28 +158,28 @@ const maxAgents = 1000
 // protectedResource serves the metadata of a resource (RFC 9728 section 2).
 func (p *Protocol) protectedResource(w http.ResponseWriter, r *http.Request) error {
 	ref := r.PathValue("ref")
-	none := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
+	unknown := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
 	if ref == "" || !utf8.ValidString(ref) {
-		return none
+		return unknown
 	}
-	one, err := p.Catalog.ByRef(r.Context(), ref)
+	resource, err := p.Catalog.ByRef(r.Context(), ref)
 	if errors.Is(err, resources.ErrUnknown) {
-		return none
+		return unknown
 	}
 	if err != nil {
 		return err
 	}
 	document := map[string]any{
-		"resource": one.URI, "authorization_servers": []string{p.Issuer}, "bearer_methods_supported": []string{"header"},
+		"resource": resource.URI, "authorization_servers": []string{p.Issuer}, "bearer_methods_supported": []string{"header"},
 	}
 	if p.Proofs != nil {
 		document[proofAlgorithms] = dpop.Algorithms
 	}
-	if names := one.Names(); len(names) > 0 {
+	if names := resource.Names(); len(names) > 0 {
 		document["scopes_supported"] = names
 	}
-	if one.DisplayName != "" {
-		document["resource_name"] = one.DisplayName
+	if resource.DisplayName != "" {
+		document["resource_name"] = resource.DisplayName
 	}
 	text, err := json.Marshal(document)
 	if err != nil {

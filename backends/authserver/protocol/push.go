@@ -39,7 +39,7 @@ func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if jkt != "" { // equivalent to dpop_jkt (RFC 9449 section 10.1)
-		if asked := values.Get("dpop_jkt"); asked != "" && asked != jkt {
+		if requested := values.Get("dpop_jkt"); requested != "" && requested != jkt {
 			return kernel.Refuse(proofs.Invalid, "dpop_jkt is not the key of the proof")
 		}
 		values.Set("dpop_jkt", jkt)

@@ -158,9 +158,9 @@ func (p *Protocol) clientCredentials(
 
 // clientCredentialsScope returns the scope and the resources of a token by the client credentials grant.
 func (p *Protocol) clientCredentialsScope(
-	r *http.Request, c *clients.Client, targets []*resources.Resource, asked string,
+	r *http.Request, c *clients.Client, targets []*resources.Resource, requested string,
 ) ([]string, error) {
-	words, err := resources.ParseScope(asked)
+	words, err := resources.ParseScope(requested)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (p *Protocol) clientCredentialsScope(
 		return c.Scope, nil
 	}
 	for _, word := range c.Scope {
-		if slices.ContainsFunc(targets, func(one *resources.Resource) bool { return slices.Contains(one.Names(), word) }) {
+		if slices.ContainsFunc(targets, func(resource *resources.Resource) bool { return slices.Contains(resource.Names(), word) }) {
 			words = append(words, word)
 		}
 	}

@@ -58,9 +58,9 @@ type Words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Words) UnmarshalJSON(text []byte) error {
-	var one string
-	if err := json.Unmarshal(text, &one); err == nil {
-		*w = Words{one}
+	var word string
+	if err := json.Unmarshal(text, &word); err == nil {
+		*w = Words{word}
 		return nil
 	}
 	return json.Unmarshal(text, (*[]string)(w))
@@ -183,7 +183,7 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 		if err := kernel.CheckRoom(c, "authserver_resources", maxResources); err != nil {
 			return err
 		}
-		if err := r.alone(c); err != nil {
+		if err := r.checkUnique(c); err != nil {
 			return err
 		}
 		values := append([]any{r.ID, r.Slug}, r.values(now)...)
@@ -194,9 +194,9 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	}))
 }
 
-// alone returns ErrExists if another resource has the same URI. URIs that differ only by the "/" of an empty path count
+// checkUnique returns ErrExists if another resource has the same URI. URIs that differ only by the "/" of an empty path count
 // as the same.
-func (r *Resource) alone(c store.Conn) error {
+func (r *Resource) checkUnique(c store.Conn) error {
 	if r.URI == "" {
 		return nil
 	}
@@ -206,9 +206,9 @@ func (r *Resource) alone(c store.Conn) error {
 	if authority, query, _ := strings.Cut(rest, "/"); query == "" || query[0] == '?' {
 		bare = scheme + "://" + authority + query
 	}
-	var there int
+	var count int
 	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1",
-		rooted, bare, r.ID).Scan(&there)
+		rooted, bare, r.ID).Scan(&count)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (cat *Catalog) Edit(
 	ctx context.Context, idOrSlug string, edit func(r *Resource) error,
 ) (edited *Resource, err error) {
 	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
-		r, err := in(c, idOrSlug)
+		r, err := readIn(c, idOrSlug)
 		if err != nil {
 			return err
 		}
@@ -261,7 +261,7 @@ func (cat *Catalog) Edit(
 			return err
 		}
 		if r.URI != uri {
-			if err := r.alone(c); err != nil {
+			if err := r.checkUnique(c); err != nil {
 				return err
 			}
 		}
@@ -278,17 +278,17 @@ func (cat *Catalog) Edit(
 	return edited, nil
 }
 
-// in returns the stored resource with an id or a slug, and locks its row until the transaction ends.
-func in(c store.Conn, idOrSlug string) (*Resource, error) {
+// readIn returns the stored resource with an id or a slug, and locks its row until the transaction ends.
+func readIn(c store.Conn, idOrSlug string) (*Resource, error) {
 	r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
 	return r, kernel.IfNoRows(err, ErrUnknown)
 }
 
-// Delete deletes a resource. It calls each function of may with the stored resource, which can forbid the deletion by
-// returning an error.
-func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *Resource) error) error {
+// Delete deletes a resource. It calls each function of checks with the stored resource, which can forbid the deletion
+// by returning an error.
+func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, checks ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Allow(may, func() (*Resource, error) { return in(c, idOrSlug) }); err != nil {
+		if err := kernel.Allow(checks, func() (*Resource, error) { return readIn(c, idOrSlug) }); err != nil {
 			return err
 		}
 		n, err := c.Exec("DELETE FROM authserver_resources WHERE id = ? OR slug = ?", idOrSlug, idOrSlug)
@@ -312,7 +312,7 @@ func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 		_, err := cat.Find(ctx, r.Slug)
 		if errors.Is(err, ErrUnknown) {
 			if err = cat.Create(ctx, &r); errors.Is(err, ErrExists) {
-				if again, finding := cat.Find(ctx, r.Slug); finding == nil && again.Slug == r.Slug {
+				if stored, finding := cat.Find(ctx, r.Slug); finding == nil && stored.Slug == r.Slug {
 					err = nil // another node has stored it
 				}
 			}

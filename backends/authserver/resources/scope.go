@@ -53,11 +53,11 @@ func ParseScope(text string) ([]string, error) {
 	return words, nil
 }
 
-// Scope returns the scope of an authorization request. The parameter asked is the requested scope. The target resources
-// must declare each scope in it; without targets, any resource may. The ceiling is the maximum scope of the client; an
-// empty ceiling means no limit. The error is invalid_scope.
-func (cat *Catalog) Scope(ctx context.Context, ceiling []string, targets []*Resource, asked string) ([]string, error) {
-	words, err := ParseScope(asked)
+// Scope returns the scope of an authorization request. The parameter requested is the scope in the request. The target
+// resources must declare each scope in it; without targets, any resource may. The ceiling is the maximum scope of the
+// client; an empty ceiling means no limit. The error is invalid_scope.
+func (cat *Catalog) Scope(ctx context.Context, ceiling []string, targets []*Resource, requested string) ([]string, error) {
+	words, err := ParseScope(requested)
 	if err != nil {
 		return nil, err
 	}

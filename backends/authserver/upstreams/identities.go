@@ -115,14 +115,14 @@ func (s *Upstreams) Of(ctx context.Context, user string) (list []Identity, err e
 		rows, err := rowsOf(c, user)
 		list = nil
 		for _, row := range rows {
-			one := Identity{
+			identity := Identity{
 				ID: row.ID, Upstream: s.At(row.Issuer), Issuer: row.Issuer, Username: row.Username,
 				Since: time.UnixMicro(row.CreatedAt),
 			}
 			if row.UsedAt > 0 {
-				one.UsedAt = time.UnixMicro(row.UsedAt)
+				identity.UsedAt = time.UnixMicro(row.UsedAt)
 			}
-			list = append(list, one)
+			list = append(list, identity)
 		}
 		return err
 	})
@@ -143,23 +143,23 @@ var (
 // Link connects a user with an account at a provider. The caller must have verified that the user has signed in to
 // both. If they are already connected, Link does nothing. The error has status 409 if the account is connected with
 // another user, or if the user has too many connected accounts.
-func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject, called string) error {
-	if !people.Identifies(up.Issuer(), subject) {
+func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, subject, called string) error {
+	if !people.Identifies(provider.Issuer(), subject) {
 		return errSubject
 	}
-	made := false
+	created := false
 	err := s.Write(ctx, func(c store.Conn) error {
-		made = false
+		created = false
 		if err := lock(c, user); err != nil {
 			return err
 		}
-		row, err := rowOf(c, up.Issuer(), subject)
+		row, err := rowOf(c, provider.Issuer(), subject)
 		if err == nil && row.User == user {
 			return nil
 		}
 		if errors.Is(err, sql.ErrNoRows) { // the section oidc may know the person
-			var other *users.User
-			if other, err = users.ByUpstream(c, up.Issuer(), subject); err == nil && other.ID == user {
+			var owner *users.User
+			if owner, err = users.ByUpstream(c, provider.Issuer(), subject); err == nil && owner.ID == user {
 				err = sql.ErrNoRows
 			}
 		}
@@ -176,15 +176,15 @@ func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject
 		if len(rows) >= maxIdentities {
 			return errMany
 		}
-		made = true
-		_, err = s.insert(c, user, up.Issuer(), subject, called)
+		created = true
+		_, err = s.insert(c, user, provider.Issuer(), subject, called)
 		return err
 	})
 	if store.IsUniqueViolation(err) { // by somebody else at the same time
 		return errOthers
 	}
-	if err == nil && made {
-		s.Users.Note(ctx, "user.upstream_linked", user, user, "upstream", up.Slug)
+	if err == nil && created {
+		s.Users.Note(ctx, "user.upstream_linked", user, user, "upstream", provider.Slug)
 	}
 	return err
 }
@@ -197,15 +197,15 @@ func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func
 }
 
 // Remove is like Unlink for an operator. It may remove the user's last way to sign in, and it ends all sessions and
-// tokens of the user. The actor in the audit feed is by.
-func (s *Upstreams) Remove(ctx context.Context, user string, id int64, by string) error {
-	return s.unlink(ctx, user, id, by, func(store.Conn, *identity) error { return nil },
+// tokens of the user. The audit event names the actor.
+func (s *Upstreams) Remove(ctx context.Context, user string, id int64, actor string) error {
+	return s.unlink(ctx, user, id, actor, func(store.Conn, *identity) error { return nil },
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
 // unlink implements Unlink and Remove.
-func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string,
-	may func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
+func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor string,
+	check func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {
 	var gone *identity
 	err := s.Write(ctx, func(c store.Conn) (err error) {
@@ -216,7 +216,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		if err != nil {
 			return kernel.IfNoRows(err, errNone)
 		}
-		if err := may(c, gone); err != nil {
+		if err := check(c, gone); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM authserver_identities WHERE id = ?", gone.ID); err != nil {
@@ -225,7 +225,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		if err := users.Leave(c, user, gone.Issuer, gone.Subject); err != nil {
 			return err
 		}
-		kept, err := groupsOfOthers(c, gone)
+		others, err := groupsOfOthers(c, gone)
 		if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		if err != nil {
 			return err
 		}
-		if err := s.Users.SwapGroups(c, u, gone.Groups, kept); err != nil {
+		if err := s.Users.SwapGroups(c, u, gone.Groups, others); err != nil {
 			return err
 		}
 		return then(c)
@@ -242,10 +242,10 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		return err
 	}
 	slug := gone.Issuer
-	if up := s.At(gone.Issuer); up != nil {
-		slug = up.Slug
+	if provider := s.At(gone.Issuer); provider != nil {
+		slug = provider.Slug
 	}
-	s.Users.Note(ctx, "user.upstream_unlinked", by, user, "upstream", slug)
+	s.Users.Note(ctx, "user.upstream_unlinked", actor, user, "upstream", slug)
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
 		}
 	}
 	for _, way := range s.Ways {
-		if has, err := way(c, gone.User); err != nil || has {
+		if possible, err := way(c, gone.User); err != nil || possible {
 			return err
 		}
 	}
@@ -290,20 +290,20 @@ func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
 	err := s.Read(ctx, func(c store.Conn) error {
 		type row struct {
 			issuer    string
-			users, at int64
+			users, last int64
 		}
-		list, err := store.List(c, func(r store.Row) (one row, err error) {
-			return one, r.Scan(&one.issuer, &one.users, &one.at)
+		list, err := store.List(c, func(r store.Row) (found row, err error) {
+			return found, r.Scan(&found.issuer, &found.users, &found.last)
 		},
 			"SELECT issuer, count(*), max(used_at) FROM authserver_identities GROUP BY issuer UNION ALL"+
 				" SELECT issuer, count(*), 0 FROM authserver_users WHERE subject <> '' GROUP BY issuer")
-		for _, one := range list {
-			use := used[one.issuer]
-			use.Users = max(use.Users, one.users)
-			if one.at > 0 {
-				use.LastAt = time.UnixMicro(one.at)
+		for _, row := range list {
+			use := used[row.issuer]
+			use.Users = max(use.Users, row.users)
+			if row.last > 0 {
+				use.LastAt = time.UnixMicro(row.last)
 			}
-			used[one.issuer] = use
+			used[row.issuer] = use
 		}
 		return err
 	})

@@ -77,13 +77,13 @@ func (s *Upstreams) PutLinks(c store.Conn, user string, links []Link) error {
 	}
 	count := len(rows)
 	for _, l := range links {
-		switch has, err := linkedTo(c, l); {
+		switch owner, err := linkedTo(c, l); {
 		case err != nil:
 			return err
-		case has == user:
+		case owner == user:
 			continue
-		case has != "":
-			return users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
+		case owner != "":
+			return users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+owner)
 		}
 		if count++; count > maxIdentities {
 			return users.Invalid("identities", "a user has at most 20 identities")

@@ -24,12 +24,12 @@ const OtherDomain = "address_of_another_domain"
 // For an unknown person it creates a user, if the provider permits registration and has verified the person's mail
 // address, and no user has that address. It never returns an existing user with that address, since only the user may
 // connect the two accounts. If there is no user, the error is a *people.RefusedError.
-func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Person) (u *users.User, err error) {
-	made := false
+func (s *Upstreams) SignIn(ctx context.Context, provider *Upstream, p *oidclogin.Person) (u *users.User, err error) {
+	created := false
 	err = people.Retry(func() error {
 		return s.Write(ctx, func(c store.Conn) error {
-			made = false
-			row, err := s.rules(up, p, &made).Account(c, p)
+			created = false
+			row, err := s.rules(provider, p, &created).Account(c, p)
 			if err != nil {
 				return err
 			}
@@ -40,16 +40,16 @@ func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Perso
 	if err != nil {
 		return nil, err
 	}
-	if made {
-		s.Users.Note(ctx, "user.created", "", u.ID, "upstream", up.Slug)
+	if created {
+		s.Users.Note(ctx, "user.created", "", u.ID, "upstream", provider.Slug)
 	} else {
 		s.Tell(users.Topic, u.ID)
 	}
 	return u, nil
 }
 
-// rules returns the rules by which a person of a provider is accepted. It sets made when a user is created.
-func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people.Rules[*identity] {
+// rules returns the rules by which a person of a provider is accepted. It sets created when a user is created.
+func (s *Upstreams) rules(provider *Upstream, p *oidclogin.Person, created *bool) *people.Rules[*identity] {
 	rules := &people.Rules[*identity]{
 		Linked: func(c store.Conn, issuer, subject string) (*identity, error) {
 			row, err := rowOf(c, issuer, subject)
@@ -65,16 +65,16 @@ func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people
 		},
 		Holder: func(c store.Conn, key string) (*people.Holder[*identity], error) {
 			_, domain, _ := strings.Cut(key, "@")
-			if len(up.RegistrationDomains) > 0 && !slices.Contains(up.RegistrationDomains, domain) {
+			if len(provider.RegistrationDomains) > 0 && !slices.Contains(provider.RegistrationDomains, domain) {
 				return nil, &people.RefusedError{Reason: OtherDomain}
 			}
 			_, _, err := users.HolderOf(c, key)
 			return &people.Holder[*identity]{Barred: true}, err
 		},
 	}
-	if up.Registers {
+	if provider.Registers {
 		rules.Join = func(c store.Conn, email string) (*identity, error) {
-			*made = true
+			*created = true
 			u, err := s.Users.Arrive(c, email, true, cmp.Or(p.Name, p.Username))
 			if err != nil {
 				return nil, err
@@ -92,12 +92,12 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 	if err != nil {
 		return nil, err
 	}
-	kept, err := groupsOfOthers(c, row)
+	others, err := groupsOfOthers(c, row)
 	if err != nil {
 		return nil, err
 	}
 	groups := p.Groups[:min(len(p.Groups), maxGroups)]
-	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(groups, kept)); err != nil {
+	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(groups, others)); err != nil {
 		return nil, err
 	}
 	_, err = c.Exec("UPDATE authserver_identities SET username = ?, user_groups = ?, used_at = ? WHERE id = ?",
@@ -108,8 +108,8 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 // maxUsername is the maximum length of a stored user name of a provider, in characters.
 const maxUsername = 200
 
-func username(told string) string {
-	called := text.Short(text.Storable(text.Normal(told)), maxUsername)
+func username(claim string) string {
+	called := text.Short(text.Storable(text.Normal(claim)), maxUsername)
 	if !text.IsLine(called) {
 		return ""
 	}

@@ -83,8 +83,8 @@ func (s *Upstreams) Shown() []*Upstream {
 	return slices.DeleteFunc(slices.Clone(s.List), func(u *Upstream) bool { return u.Hidden })
 }
 
-func (s *Upstreams) first(is func(u *Upstream) bool) *Upstream {
-	if i := slices.IndexFunc(s.List, is); i >= 0 {
+func (s *Upstreams) first(match func(u *Upstream) bool) *Upstream {
+	if i := slices.IndexFunc(s.List, match); i >= 0 {
 		return s.List[i]
 	}
 	return nil
