@@ -24,8 +24,8 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // sealing is a set of columns and the encryptor of their values.
 type sealing struct {
-	encryptor      encryption.Encryptor
-	columns []encryption.Column
+	encryptor encryption.Encryptor
+	columns   []encryption.Column
 }
 
 // sealedColumns are the columns, besides the signing keys, that data_encryption encrypts. A package that stores secrets

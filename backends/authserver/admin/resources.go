@@ -210,7 +210,7 @@ type policy struct {
 	member string // member of the request, whose schema is body
 	body   string
 	action string
-	list     func(p *resources.Policy) *[]string
+	list   func(p *resources.Policy) *[]string
 }
 
 var policies = []policy{

@@ -60,8 +60,8 @@ const (
 	maxLevels = 3
 )
 
-// reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such a
-// claim, in upper or lower case, since encoding/json ignores the case of names.
+// reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such
+// a claim, in upper or lower case, since encoding/json ignores the case of names.
 var reserved = []string{
 	"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "typ", "alg", "kid", "cnf", "act", "may_act", "nonce", "azp", "acr",
 	"amr", "auth_time", "at_hash", "c_hash", "s_hash", "sid", "sub_id",

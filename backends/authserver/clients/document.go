@@ -148,8 +148,8 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	return c, nil
 }
 
-// storeDocumented stores a client with the metadata of its document. It keeps the scope and status that an administrator has set,
-// and whether the client is an agent.
+// storeDocumented stores a client with the metadata of its document. It keeps the scope and status that an
+// administrator has set, and whether the client is an agent.
 func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, error) {
 	done := ""
 	now := cs.Now().Truncate(time.Microsecond)

@@ -115,7 +115,7 @@ func (c *Client) become(next *Client) (changed []string) {
 		metadata.FirstParty, metadata.Claims = false, nil
 	}
 	for _, member := range []struct {
-		name      string
+		name          string
 		current, next any
 	}{
 		{"client_name", c.Name, next.Name},

@@ -84,7 +84,8 @@ func plain(n *yaml.Node) error {
 	return nil
 }
 
-// faultAt records a fault of the node n, which is the value of the key called name or of the whole file if name is empty.
+// faultAt records a fault of the node n, which is the value of the key called name or of the whole file if name is
+// empty.
 func (l *loader) faultAt(name string, n *yaml.Node, format string, args ...any) {
 	if name == "" {
 		name = "the file"

@@ -144,8 +144,8 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
-// resource returns the resource of a provider with the slug or URI name. If name is empty, the provider must have exactly
-// one resource.
+// resource returns the resource of a provider with the slug or URI name. If name is empty, the provider must have
+// exactly one resource.
 func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {
@@ -189,8 +189,8 @@ func (x *Connections) back(r *resources.Resource, requested string) (string, err
 
 const maxReturn = 2048
 
-// allowsReturn reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the entry,
-// where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
+// allowsReturn reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the
+// entry, where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
 func allowsReturn(entry, requested string) bool {
 	if requested = kernel.WithRootPath(requested); kernel.WithRootPath(entry) == requested && !strings.HasSuffix(entry, "/*") {
 		return true

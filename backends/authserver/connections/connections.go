@@ -50,7 +50,7 @@ type Connections struct {
 	asserted singleflight.Group
 	holder   string        // identifies this process in leases
 	ended    chan struct{} // closed when the server closes
-	running    sync.WaitGroup
+	running  sync.WaitGroup
 }
 
 // New returns the connections of a server.

@@ -18,8 +18,8 @@ type Listing struct {
 	// At is the column with the time, and ID a unique column. An index must contain both in this order. If At is empty,
 	// the rows are ordered by ID alone, which must be a number.
 	At, ID string
-	// IndexPrefix is a column that precedes At and ID in their index and has the same value in all rows of the listing. It is
-	// part of ORDER BY, so that the database uses that index. Default: no column.
+	// IndexPrefix is a column that precedes At and ID in their index and has the same value in all rows of the listing.
+	// It is part of ORDER BY, so that the database uses that index. Default: no column.
 	IndexPrefix string
 	// Where holds conditions that are joined with AND, with their arguments in Args.
 	Where []string

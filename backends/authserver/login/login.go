@@ -293,7 +293,7 @@ func (l *Login) replace(c store.Conn, user, old, begun string) error {
 // and the start are used while the database does not answer.
 type opened struct {
 	text, user string
-	begun         time.Time
+	begun      time.Time
 }
 
 const textSize = 43

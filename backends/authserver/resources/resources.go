@@ -194,8 +194,8 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	}))
 }
 
-// checkUnique returns ErrExists if another resource has the same URI. URIs that differ only by the "/" of an empty path count
-// as the same.
+// checkUnique returns ErrExists if another resource has the same URI. URIs that differ only by the "/" of an empty path
+// count as the same.
 func (r *Resource) checkUnique(c store.Conn) error {
 	if r.URI == "" {
 		return nil

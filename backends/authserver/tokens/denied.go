@@ -92,7 +92,7 @@ func (d *denied) sync(ctx context.Context, since time.Time) error {
 	}
 	now := d.kernel.Now()
 	type row struct {
-		id        string
+		id             string
 		created, until int64
 	}
 	var rows []row

@@ -67,8 +67,8 @@ func (f *family) mac(random []byte) []byte {
 	return h.Sum(nil)[:macBytes]
 }
 
-// issued reports whether a refresh token, given by the bytes after the family's id, was issued for the family. The token
-// may be invalid by now.
+// issued reports whether a refresh token, given by the bytes after the family's id, was issued for the family. The
+// token may be invalid by now.
 func (f *family) issued(raw []byte) bool {
 	return len(f.Key) > 0 && hmac.Equal(raw[secretBytes:], f.mac(raw[:secretBytes]))
 }

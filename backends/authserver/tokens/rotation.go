@@ -31,7 +31,7 @@ type present struct {
 // used is a refresh token that was replaced by another.
 type used struct {
 	sum    string
-	usedAt     time.Time
+	usedAt time.Time
 	graces int // how often it was accepted again
 }
 

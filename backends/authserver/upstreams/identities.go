@@ -289,7 +289,7 @@ func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
 	used := make(map[string]Use)
 	err := s.Read(ctx, func(c store.Conn) error {
 		type row struct {
-			issuer    string
+			issuer      string
 			users, last int64
 		}
 		list, err := store.List(c, func(r store.Row) (found row, err error) {

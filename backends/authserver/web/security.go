@@ -26,8 +26,8 @@ type security struct {
 // securityPath is the path of the page on which users manage their second factors.
 const securityPath = "/security"
 
-// factorsToChange returns the second factors of the user, if the user may change how to sign in. Otherwise it sends a response, and
-// done is true.
+// factorsToChange returns the second factors of the user, if the user may change how to sign in. Otherwise it sends a
+// response, and done is true.
 func (c *call) factorsToChange() (list []*factors.Factor, done bool, err error) {
 	if c.session == nil {
 		return nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.securityHere()}}.Encode()))

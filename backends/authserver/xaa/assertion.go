@@ -272,8 +272,8 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// target returns the resources of the new token: the resources that the request names, or else those of the assertion. If
-// both name resources, the resources of the request must be among those of the assertion.
+// target returns the resources of the new token: the resources that the request names, or else those of the assertion.
+// If both name resources, the resources of the request must be among those of the assertion.
 func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
 	asserted, err := x.options.Catalog.Resolve(ctx, a.resource)
 	if err != nil {

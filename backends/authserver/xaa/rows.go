@@ -195,8 +195,8 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// checkExists returns an error if a table has no row with an id. The error names the member of the request that contains the
-// id.
+// checkExists returns an error if a table has no row with an id. The error names the member of the request that
+// contains the id.
 func checkExists(c store.Conn, table, id, member string) error {
 	var n int
 	var err error

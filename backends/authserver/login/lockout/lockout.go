@@ -144,7 +144,8 @@ func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks
 	return l.count(&l.addresses, index, l.o.Spray+1, now)
 }
 
-// index returns the index of the entry for a hash, and adds an entry if necessary. It returns false if the table is full.
+// index returns the index of the entry for a hash, and adds an entry if necessary. It returns false if the table is
+// full.
 func (l *Lockout) index(t *table, h hash, now time.Duration) (index uint32, ok bool) {
 	if index, ok = t.places[h]; ok && t.entries[index].ends > now {
 		return index, true

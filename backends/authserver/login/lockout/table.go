@@ -15,7 +15,7 @@ type table struct {
 // entry is a tracked identity or address. Each entry is in one list. All entries of a list last equally long, so that a
 // list is ordered by the end of its entries.
 type entry struct {
-	key   hash
+	key  hash
 	ends time.Duration // of the window or of the lock, since the lockout began
 	// window is the end of the address's window in which this identity was counted, or 0 if it was not counted.
 	window     time.Duration
