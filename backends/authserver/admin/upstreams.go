@@ -122,9 +122,17 @@ func failureOf(detail string) string {
 // checked returns the response about a provider, including the result of checking its discovery document and keys.
 func checked(ctx context.Context, provider *upstreams.Upstream, use upstreams.Use) upstream {
 	result := upstream{
-		Slug: provider.Slug, DisplayName: provider.Name, Issuer: provider.Issuer(), ClientID: provider.ClientID, RedirectURI: provider.Redirect,
-		Hidden: provider.Hidden, Domains: words(provider.Domains),
-		Registration: provider.Registers, RegistrationDomains: words(provider.RegistrationDomains), Users: use.Users, Discovery: "ok",
+		Slug:                provider.Slug,
+		DisplayName:         provider.Name,
+		Issuer:              provider.Issuer(),
+		ClientID:            provider.ClientID,
+		RedirectURI:         provider.Redirect,
+		Hidden:              provider.Hidden,
+		Domains:             words(provider.Domains),
+		Registration:        provider.Registers,
+		RegistrationDomains: words(provider.RegistrationDomains),
+		Users:               use.Users,
+		Discovery:           "ok",
 	}
 	if !use.LastAt.IsZero() {
 		result.LastSignIn = stamp(use.LastAt)

@@ -215,7 +215,16 @@ func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Rec
 
 func scan(r store.Row) (record Record, err error) {
 	var created int64
-	err = r.Scan(&record.ID, &record.Action, &record.Actor, &record.Client, &record.Address, &record.Detail, &record.Trace, &created)
+	err = r.Scan(
+		&record.ID,
+		&record.Action,
+		&record.Actor,
+		&record.Client,
+		&record.Address,
+		&record.Detail,
+		&record.Trace,
+		&created,
+	)
 	record.CreatedAt = time.UnixMicro(created)
 	return record, err
 }

@@ -135,8 +135,15 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 	}
 	random := rand.Text()
 	err = x.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-			digest(random), w.user, w.provider, w.back, strings.Join(w.scope, " "), w.until)
+		_, err := c.Exec(
+			"INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+			digest(random),
+			w.user,
+			w.provider,
+			w.back,
+			strings.Join(w.scope, " "),
+			w.until,
+		)
 		return err
 	})
 	challenge := sha256.Sum256([]byte(x.mac("verifier", random)))
@@ -192,7 +199,10 @@ const maxReturn = 2048
 // allowsReturn reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the
 // entry, where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
 func allowsReturn(entry, requested string) bool {
-	if requested = kernel.WithRootPath(requested); kernel.WithRootPath(entry) == requested && !strings.HasSuffix(entry, "/*") {
+	if requested = kernel.WithRootPath(
+		requested,
+	); kernel.WithRootPath(entry) == requested &&
+		!strings.HasSuffix(entry, "/*") {
 		return true
 	}
 	below, ok := strings.CutSuffix(entry, "*")

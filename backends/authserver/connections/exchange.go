@@ -182,8 +182,14 @@ func (x *Connections) lease(ctx context.Context, connection *Connection) (lease 
 	lease = x.holder + "." + kernel.NewID()
 	var n int64
 	err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
-			lease, now.Add(leaseLasts).UnixMicro(), connection.ID, connection.version, now.UnixMicro())
+		n, err = c.Exec(
+			"UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
+			lease,
+			now.Add(leaseLasts).UnixMicro(),
+			connection.ID,
+			connection.version,
+			now.UnixMicro(),
+		)
 		return err
 	})
 	if err != nil || n == 0 {
@@ -238,9 +244,16 @@ func (x *Connections) keep(
 		stored := int64(0)
 		if err == nil {
 			err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-				stored, err = c.Exec("UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
-					" WHERE id = ? AND version = ?", sealed, strings.Join(granted.Scope, " "), granted.Expires, x.Micros(), connection.ID,
-					connection.version)
+				stored, err = c.Exec(
+					"UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
+						" WHERE id = ? AND version = ?",
+					sealed,
+					strings.Join(granted.Scope, " "),
+					granted.Expires,
+					x.Micros(),
+					connection.ID,
+					connection.version,
+				)
 				return err
 			})
 		}
@@ -253,7 +266,10 @@ func (x *Connections) keep(
 			return now, err
 		case err == nil:
 			x.Count("upstream_token_refresh_total", p.Slug+" success")
-			x.Audit(ctx, kernel.Event{Action: "upstream.token.refreshed", Actor: connection.User, Detail: []string{"provider", p.Slug}})
+			x.Audit(
+				ctx,
+				kernel.Event{Action: "upstream.token.refreshed", Actor: connection.User, Detail: []string{"provider", p.Slug}},
+			)
 			renewed := *connection
 			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, connection.version+1,
 				time.Time{}
@@ -291,11 +307,22 @@ func (x *Connections) release(ctx context.Context, connection *Connection, lease
 }
 
 // revoked records that the provider has ended a connection, with the reason, and returns errRevoked.
-func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, connection *Connection, lease, reason string) error {
+func (x *Connections) revoked(
+	ctx context.Context,
+	p *brokers.Provider,
+	connection *Connection,
+	lease, reason string,
+) error {
 	var n int64
 	err := x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
-			x.Micros(), x.Micros(), connection.ID, connection.version, lease)
+		n, err = c.Exec(
+			"UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
+			x.Micros(),
+			x.Micros(),
+			connection.ID,
+			connection.version,
+			lease,
+		)
 		return err
 	})
 	if err != nil {

@@ -132,9 +132,20 @@ func (s *Consents) upsert(
 	c store.Conn, user string, client *clients.Client, resource string, scope []string,
 ) (id string, err error) {
 	now := s.Micros()
-	err = c.Row("INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
-		kernel.NewID(), user, client.ID, resource, strings.Join(scope, " "), digest(client), now, now).Scan(&id)
+	err = c.Row(
+		"INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
+			" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
+		kernel.NewID(),
+		user,
+		client.ID,
+		resource,
+		strings.Join(scope, " "),
+		digest(client),
+		now,
+		now,
+	).Scan(
+		&id,
+	)
 	return id, err
 }
 
@@ -148,7 +159,11 @@ func (s *Consents) Of(ctx context.Context, user string) ([]Grant, error) {
 
 // Revoke deletes a consent and returns it. Unless revoke is nil, Revoke calls it in the same transaction, to revoke the
 // tokens that depend on the consent. If the consent does not exist, the error has status 404.
-func (s *Consents) Revoke(ctx context.Context, id string, revoke func(c store.Conn, g Grant) error) (g Grant, err error) {
+func (s *Consents) Revoke(
+	ctx context.Context,
+	id string,
+	revoke func(c store.Conn, g Grant) error,
+) (g Grant, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
 		g, err = scan(c.Row("DELETE FROM authserver_consents WHERE id = ? RETURNING "+columns, id))
 		if errors.Is(err, sql.ErrNoRows) {

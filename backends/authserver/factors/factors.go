@@ -127,7 +127,16 @@ const columns = "id, kind, name, secret, step, credential, created_at, used_at"
 
 func scan(r store.Row) (factor *Factor, err error) {
 	factor = new(Factor)
-	return factor, r.Scan(&factor.ID, &factor.Kind, &factor.Name, &factor.secret, &factor.step, &factor.credential, &factor.CreatedAt, &factor.UsedAt)
+	return factor, r.Scan(
+		&factor.ID,
+		&factor.Kind,
+		&factor.Name,
+		&factor.secret,
+		&factor.step,
+		&factor.credential,
+		&factor.CreatedAt,
+		&factor.UsedAt,
+	)
 }
 
 // factorsIn returns the factors of a user within a transaction, oldest first.
@@ -185,8 +194,18 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 		if len(present) >= maxFactors {
 			return errMany
 		}
-		_, err = c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			factor.ID, user, factor.Kind, factor.Name, factor.secret, factor.step, factor.credential, handle, f.Micros())
+		_, err = c.Exec(
+			"INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			factor.ID,
+			user,
+			factor.Kind,
+			factor.Name,
+			factor.secret,
+			factor.step,
+			factor.credential,
+			handle,
+			f.Micros(),
+		)
 		if store.IsUniqueViolation(err) {
 			return errTaken
 		}
@@ -331,7 +350,12 @@ func (f *Factors) check(ctx context.Context, u *users.User, browser string, p Pr
 // Jobs returns the background jobs.
 func (f *Factors) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "attempts", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
-		n, err := f.DB.Purge(ctx, 1000, "DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)", f.Micros())
+		n, err := f.DB.Purge(
+			ctx,
+			1000,
+			"DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)",
+			f.Micros(),
+		)
 		return int(n), err
 	}}}
 }

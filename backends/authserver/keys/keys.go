@@ -287,8 +287,8 @@ func (ks *Keys) make(ctx context.Context, first bool) error {
 	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
 }
 
-// Refresh is Reload for frequent calls. It reloads the keys of a key management server only from time to time, or after
-// a failure of that server.
+// Refresh does what Reload does, for frequent calls. It reloads the keys of a key management server only from time to
+// time, or after a failure of that server.
 func (ks *Keys) Refresh(ctx context.Context) error {
 	if remote, ok := ks.options.Store.(*Transit); ok && !remote.due() {
 		return nil

@@ -55,7 +55,8 @@ func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) er
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
 
-// EndOthers is EndOtherBrowsers within a transaction of the caller. The caller records the reason in the audit feed.
+// EndOthers does what EndOtherBrowsers does, within a transaction of the caller. The caller records the reason in the
+// audit feed.
 func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
 	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, but)
 	return err

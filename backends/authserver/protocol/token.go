@@ -174,7 +174,10 @@ func (p *Protocol) clientCredentialsScope(
 		return c.Scope, nil
 	}
 	for _, word := range c.Scope {
-		if slices.ContainsFunc(targets, func(resource *resources.Resource) bool { return slices.Contains(resource.Names(), word) }) {
+		if slices.ContainsFunc(
+			targets,
+			func(resource *resources.Resource) bool { return slices.Contains(resource.Names(), word) },
+		) {
 			words = append(words, word)
 		}
 	}

@@ -56,7 +56,12 @@ func ParseScope(text string) ([]string, error) {
 // Scope returns the scope of an authorization request. The parameter requested is the scope in the request. The target
 // resources must declare each scope in it; without targets, any resource may. The ceiling is the maximum scope of the
 // client; an empty ceiling means no limit. The error is invalid_scope.
-func (cat *Catalog) Scope(ctx context.Context, ceiling []string, targets []*Resource, requested string) ([]string, error) {
+func (cat *Catalog) Scope(
+	ctx context.Context,
+	ceiling []string,
+	targets []*Resource,
+	requested string,
+) ([]string, error) {
 	words, err := ParseScope(requested)
 	if err != nil {
 		return nil, err

@@ -133,7 +133,12 @@ func (c *call) askJoin() error {
 func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *joins) error {
 	to := c.onward()
 	c.loginFormTo(to, false) // allows the redirects after this form in the Content-Security-Policy
-	return c.ShowForm(refusal, "join", c.T("Connect an account"), &joinForm{provider.Name, j.Username, c.session.User.Email, to})
+	return c.ShowForm(
+		refusal,
+		"join",
+		c.T("Connect an account"),
+		&joinForm{provider.Name, j.Username, c.session.User.Email, to},
+	)
 }
 
 // join handles the form that confirms the connection of two accounts.
@@ -170,7 +175,10 @@ func (c *call) providersOf(u *users.User) (list []connected, more []providerLink
 		list = append(list, connected{identity, identity.Name()})
 	}
 	for _, provider := range c.Upstreams.List {
-		joined := slices.ContainsFunc(identities, func(identity upstreams.Identity) bool { return identity.Upstream == provider })
+		joined := slices.ContainsFunc(
+			identities,
+			func(identity upstreams.Identity) bool { return identity.Upstream == provider },
+		)
 		if !joined && (!provider.Hidden || c.Upstreams.OfAddress(u.Email) == provider) {
 			more = append(more, providerLink{provider.Name, c.startAt(provider, url.Values{"join": {"1"}, "redirect": {"/"}})})
 		}

@@ -110,7 +110,12 @@ func (c *call) provider() (*upstreams.Upstream, error) {
 
 // flow returns a provider as the type that leadUpstream and backFromUpstream take.
 func (c *call) flow(provider *upstreams.Upstream) *Upstream {
-	return &Upstream{Provider: provider.Provider, Name: provider.Name, Redirect: provider.Redirect, Lasts: c.Upstreams.Lasts}
+	return &Upstream{
+		Provider: provider.Provider,
+		Name:     provider.Name,
+		Redirect: provider.Redirect,
+		Lasts:    c.Upstreams.Lasts,
+	}
 }
 
 // startProvider redirects to a provider. With the parameter join, the sign-in begins no session; it only connects the
