@@ -35,9 +35,9 @@ func fieldPath(in reflect.Value, at any) []string {
 	return nil
 }
 
-// TestRead checks that each key is read outside of this package, unless it belongs to a feature that is not built and
+// TestEachKeyIsRead checks that each key is read outside of this package, unless it belongs to a feature that is not built and
 // therefore refused.
-func TestRead(t *testing.T) {
+func TestEachKeyIsRead(t *testing.T) {
 	t.Parallel()
 	var sources []string
 	for _, root := range []string{"..", "../../../modules/authserver", "../../../modules/adapters/authserver"} {
