@@ -210,8 +210,8 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// TestHost checks that the server uses its configured issuer, whatever host a request names.
-func TestHost(t *testing.T) {
+// TestIssuerIgnoresHost checks that the server uses its configured issuer, whatever host a request names.
+func TestIssuerIgnoresHost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, databases.SQLite(t), "server: {issuer: 'http://localhost:9000'}\nrate_limit: {enabled: false}\nresources: [{slug: notes, uri: 'https://notes.example/mcp'}]\nclients: [{client_id: app, redirect_uris: ['https://app.example/cb']}]")
 	request := "/oauth/authorize?" + url.Values{

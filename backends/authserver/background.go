@@ -27,7 +27,11 @@ const (
 func (s *Server) ownJobs() []jobs.Job {
 	return []jobs.Job{
 		{Name: "seed", Every: time.Hour, Run: s.seed()},
-		{Name: "keys", Every: keysEvery, Run: func(ctx context.Context) (int, error) { return 0, s.components.keys.Refresh(ctx) }},
+		{
+			Name:  "keys",
+			Every: keysEvery,
+			Run:   func(ctx context.Context) (int, error) { return 0, s.components.keys.Refresh(ctx) },
+		},
 		{Name: "sweep", Every: sweepEvery, Run: s.sweep},
 		{Name: "unused", Every: sweepEvery, Run: s.components.clients.SweepUnused},
 		// Anybody may push authorization requests, so their rows accumulate quickly.

@@ -141,7 +141,8 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%v", claims)
 		}
 
-		// The next one needs what ann has granted to the app, at which she signed in, and not to the service that calls it.
+		// The next one needs what ann has granted to the app, at which she signed in, and not to the service that calls
+		// it.
 		service.signIn("read write", "notes")
 		refused := robot.exchange(text, "resource", "notes", "scope", "read")
 		refused.is(t, "no consent", 400, "consent_required")

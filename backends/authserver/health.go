@@ -54,8 +54,8 @@ type state struct {
 	Keys string `json:"keys,omitempty"`
 }
 
-// checkHealth returns the health of the server and the status of its response. The status is 503 while the database does not
-// answer, and once the server is stopping.
+// checkHealth returns the health of the server and the status of its response. The status is 503 while the database
+// does not answer, and once the server is stopping.
 func (s *Server) checkHealth(r *http.Request) (status int, found state) {
 	status, found = http.StatusOK, state{"ok", s.kernel.Now().UTC().Format(time.RFC3339), "ok", ""}
 	if s.components.keys.Health() != nil {

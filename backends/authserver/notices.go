@@ -40,7 +40,7 @@ const surveyAge = time.Minute
 // survey caches the result of a scan for secrets that cannot be used.
 type survey struct {
 	mu      sync.Mutex
-	at      time.Time // zero until there has been a scan
+	scanned time.Time // zero until there has been a scan
 	round   int       // incremented by forget, so that a scan that began before it is not cached
 	missing []encryption.Missing
 	clients int // the number of clients whose secrets cannot be used
@@ -50,7 +50,7 @@ type survey struct {
 func (v *survey) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.at = time.Time{}
+	v.scanned = time.Time{}
 	v.round++
 }
 
@@ -60,7 +60,7 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	v, now := &s.survey, s.kernel.Now()
 	v.mu.Lock()
 	missing, clients = v.missing, v.clients
-	known, round := !v.at.IsZero() && now.Sub(v.at) < surveyAge, v.round
+	known, round := !v.scanned.IsZero() && now.Sub(v.scanned) < surveyAge, v.round
 	v.mu.Unlock()
 	if known {
 		return missing, clients, nil
@@ -74,15 +74,15 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.round == round {
-		v.at, v.missing, v.clients = now, missing, clients
+		v.scanned, v.missing, v.clients = now, missing, clients
 	}
 	return missing, clients, nil
 }
 
 // missing returns the encrypted columns, and their numbers of rows, whose key is not configured.
 func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err error) {
-	for _, one := range s.components.sealed {
-		found, err := encryption.FindMissing(ctx, s.kernel, one.by, one.columns)
+	for _, sealing := range s.components.sealed {
+		found, err := encryption.FindMissing(ctx, s.kernel, sealing.encryptor, sealing.columns)
 		if err != nil {
 			return nil, err
 		}

@@ -24,8 +24,8 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // sealing is a set of columns and the encryptor of their values.
 type sealing struct {
-	by      encryption.Encryptor
-	columns []encryption.Column
+	encryptor encryption.Encryptor
+	columns   []encryption.Column
 }
 
 // sealedColumns are the columns, besides the signing keys, that data_encryption encrypts. A package that stores secrets
@@ -110,16 +110,16 @@ func (s *Server) keyStore() (keys.Store, error) {
 		return &keys.Transit{Server: s.kernel, Key: client.Key(k.Mount, k.KeyName), Name: k.Address + " " + k.Mount + "/" +
 			k.KeyName, Algorithm: c.Algorithm}, nil
 	case config.PostgresKey:
-		own, err := masterOf(c.PostgresKey.EncryptionKeyEnv.Secret, "")
+		master, err := masterOf(c.PostgresKey.EncryptionKeyEnv.Secret, "")
 		if err != nil {
 			return nil, err
 		}
-		by := r.encryptor
-		if own != nil && s.config.DataEncryption.Driver == config.AESMaster {
-			by = encryption.Chain(own, r.encryptor)
+		encryptor := r.encryptor
+		if master != nil && s.config.DataEncryption.Driver == config.AESMaster {
+			encryptor = encryption.Chain(master, r.encryptor)
 		}
-		r.sealed = append(r.sealed, sealing{by, []encryption.Column{keys.Sealed}})
-		return keys.Table{Server: s.kernel, Encryptor: by}, nil
+		r.sealed = append(r.sealed, sealing{encryptor, []encryption.Column{keys.Sealed}})
+		return keys.Table{Server: s.kernel, Encryptor: encryptor}, nil
 	}
 	return keys.Files{Folder: c.KeyPath}, nil
 }
@@ -145,7 +145,7 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		}
 		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
 	}()
-	for _, one := range s.components.sealed {
+	for _, sealing := range s.components.sealed {
 		previous := all
 		add := func(done encryption.Resealed) {
 			all = encryption.Resealed{
@@ -153,7 +153,7 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 				Failed: previous.Failed + done.Failed,
 			}
 		}
-		done, err := encryption.Reseal(ctx, s.kernel, one.by, one.columns, func(done encryption.Resealed) {
+		done, err := encryption.Reseal(ctx, s.kernel, sealing.encryptor, sealing.columns, func(done encryption.Resealed) {
 			if add(done); progress != nil {
 				progress(all)
 			}

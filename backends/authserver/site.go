@@ -88,10 +88,10 @@ func (s *site) below(r *http.Request) *http.Request {
 	if s.mount == "" || !ok || path != "" && path[0] != '/' {
 		return r
 	}
-	below, at := *r, *r.URL
-	at.Path = cmp.Or(path, "/")
-	at.RawPath = strings.TrimPrefix(at.RawPath, s.mount)
-	below.URL = &at
+	below, url := *r, *r.URL
+	url.Path = cmp.Or(path, "/")
+	url.RawPath = strings.TrimPrefix(url.RawPath, s.mount)
+	below.URL = &url
 	return &below
 }
 

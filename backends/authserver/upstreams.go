@@ -17,11 +17,11 @@ func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 	c := s.config
 	o := upstreams.Options{Users: s.components.users, Lasts: c.OAuth.StateMaxAge}
 	for i := range c.Upstreams {
-		up, err := s.furtherUpstream(&c.Upstreams[i])
+		provider, err := s.furtherUpstream(&c.Upstreams[i])
 		if err != nil {
 			return nil, fmt.Errorf("upstreams[%d] (%s): %w", i, c.Upstreams[i].Slug, err)
 		}
-		o.List = append(o.List, up)
+		o.List = append(o.List, provider)
 	}
 	if c.OIDC.ShowLocalLogin {
 		o.Ways = append(o.Ways, users.HasPassword)
@@ -39,8 +39,8 @@ func (s *Server) furtherUpstreams() (*upstreams.Upstreams, error) {
 // furtherUpstream creates an identity provider from its entry in the list upstreams.
 func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error) {
 	groups := make(map[string][]string, len(u.Groups))
-	for theirs, ours := range u.Groups {
-		groups[theirs] = ours
+	for upstream, ours := range u.Groups {
+		groups[upstream] = ours
 	}
 	p, err := oidclogin.New(oidclogin.Options{
 		Issuer: u.Issuer, ClientID: u.ClientID, Secret: u.Secret(), Scopes: u.Scopes, Parameters: u.Parameters,

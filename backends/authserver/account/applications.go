@@ -47,12 +47,12 @@ func (a *Accounts) Applications(ctx context.Context, user string) ([]Application
 		return nil, err
 	}
 	var list []Application
-	at := make(map[string]int)
+	index := make(map[string]int)
 	place := func(client string) *Application {
-		i, ok := at[client]
+		i, ok := index[client]
 		if !ok {
 			i = len(list)
-			at[client] = i
+			index[client] = i
 			list = append(list, Application{Client: client})
 		}
 		return &list[i]
@@ -97,8 +97,8 @@ func access(g *consent.Grant, all []*resources.Resource) (access Access) {
 	}
 	for _, name := range g.Scope {
 		scope := resources.Scope{Name: name}
-		if at := slices.IndexFunc(described, func(s resources.Scope) bool { return s.Name == name }); at >= 0 {
-			scope = described[at]
+		if index := slices.IndexFunc(described, func(s resources.Scope) bool { return s.Name == name }); index >= 0 {
+			scope = described[index]
 		}
 		access.Scopes = append(access.Scopes, scope)
 	}

@@ -85,10 +85,10 @@ func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
 	return w, err
 }
 
-// Test sends a mail to an address at once, without the queue. The actor in the audit feed is by. The error has status
-// 409 if no mail server is configured, 422 if the address is invalid, and 502 with the reason if the mail server did
-// not accept the mail.
-func (a *Accounts) Test(ctx context.Context, to, by string) error {
+// Test sends a mail to an address at once, without the queue. The audit event names the actor. The error has status 409
+// if no mail server is configured, 422 if the address is invalid, and 502 with the reason if the mail server did not
+// accept the mail.
+func (a *Accounts) Test(ctx context.Context, to, actor string) error {
 	if a.Mail == nil {
 		return apierror.New(http.StatusConflict, "no_mail", "no mails are sent: mail.url is not set")
 	}
@@ -99,14 +99,14 @@ func (a *Accounts) Test(ctx context.Context, to, by string) error {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	if err = a.sendTest(ctx, to); err == nil {
-		a.Audit(ctx, kernel.Event{Action: mailSent, Actor: by, Detail: []string{"kind", testMail, "email", to}})
+		a.Audit(ctx, kernel.Event{Action: mailSent, Actor: actor, Detail: []string{"kind", testMail, "email", to}})
 		return nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.New("the mail server did not answer within " + testTimeout.String())
 	}
 	a.Audit(ctx, kernel.Event{
-		Action: mailFailed, Actor: by,
+		Action: mailFailed, Actor: actor,
 		Detail: []string{"kind", testMail, "email", to, "again", "false", "reason", reason(err)},
 	})
 	return apierror.New(http.StatusBadGateway, "mail_failed", "the mail was not sent: %s", reason(err))

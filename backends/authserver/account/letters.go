@@ -65,16 +65,16 @@ var letterTexts = map[string]letterText{
 
 // compose returns the mail for a link or a notice in a language. The secret is empty for a notice. The time ends is the
 // expiry of the link.
-func (a *Accounts) compose(in *locale.Language, kind, secret string, ends time.Time) *mail.Message {
+func (a *Accounts) compose(language *locale.Language, kind, secret string, ends time.Time) *mail.Message {
 	words := letterTexts[kind]
-	text := in.Translate(words.before) + "\n\n"
+	text := language.Translate(words.before) + "\n\n"
 	if secret != "" {
 		text += a.address(kind, secret) + "\n\n" +
-			in.Translate("The link works once, until {when}.", "when", in.Until(ends.UTC())) + "\n\n"
+			language.Translate("The link works once, until {when}.", "when", language.Until(ends.UTC())) + "\n\n"
 	}
 	return &mail.Message{
-		Subject: in.Translate(words.subject) + " – " + a.Site,
-		Text:    text + in.Translate(words.after) + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
+		Subject: language.Translate(words.subject) + " – " + a.Site,
+		Text:    text + language.Translate(words.after) + "\n\n" + a.Site + "\n" + a.Issuer + "\n",
 		About:   []zap.Field{zap.String("kind", kind)},
 	}
 }

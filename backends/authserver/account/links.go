@@ -46,9 +46,9 @@ var choosing = []string{LinkReset, LinkJoin, LinkInvite}
 
 var links = maillink.Store[string]{Table: "authserver_links", Notices: []string{noticeKnown, noticeMoved}}
 
-// limit returns a limit on the number of link requests within an hour. The parameter what is the key of the limit.
-func limit(what string, max int64) attempts.Limit {
-	return attempts.Limit{Table: "authserver_attempts", What: what, Max: max, Within: time.Hour}
+// limit returns a limit on the number of link requests within an hour. The kind is the key of the limit.
+func limit(kind string, max int64) attempts.Limit {
+	return attempts.Limit{Table: "authserver_attempts", What: kind, Max: max, Within: time.Hour}
 }
 
 // The limits on links to one address, and on requests from one client network.
@@ -179,9 +179,9 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 	if err := a.Registration.admits(email); err != nil {
 		return err
 	}
-	var made string
+	var secret string
 	err := a.Write(ctx, func(c store.Conn) error {
-		made = ""
+		secret = ""
 		if err := count(c, email, from, a.Now()); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 		kind, lasts := LinkJoin, joinLasts
 		switch {
 		case isNew:
-			made = u.ID
+			secret = u.ID
 		case u.Status == users.Active:
 			kind = noticeKnown
 		case u.Status != users.Pending:
@@ -200,8 +200,8 @@ func (a *Accounts) Register(ctx context.Context, email, name, from string) error
 		}
 		return a.ask(ctx, c, kind, lasts, u.ID, "")
 	})
-	if err == nil && made != "" {
-		a.Audit(ctx, kernel.Event{Action: "user.registered", Actor: made, Detail: []string{"user", made}})
+	if err == nil && secret != "" {
+		a.Audit(ctx, kernel.Event{Action: "user.registered", Actor: secret, Detail: []string{"user", secret}})
 	}
 	return err
 }

@@ -104,8 +104,8 @@ func (l *letter) Over(ctx context.Context, refused error) error {
 }
 
 // Failed implements mail.Claimed. The mail is attempted again until its link expires.
-func (l *letter) Failed(ctx context.Context, why error) (again bool, err error) {
-	l.noteMail(ctx, mailFailed, "kind", l.kind, "user", l.user, "again", "true", "reason", reason(why))
+func (l *letter) Failed(ctx context.Context, cause error) (retry bool, err error) {
+	l.noteMail(ctx, mailFailed, "kind", l.kind, "user", l.user, "again", "true", "reason", reason(cause))
 	return true, l.set(ctx, "due_at = ?", l.Now().Add(jobs.Backoff(l.attempts)).UnixMicro())
 }
 

@@ -104,8 +104,8 @@ func New(s *kernel.Server, o Options) *API {
 	}
 }
 
-// by is the actor in the audit feed for all changes through the API.
-const by = "admin"
+// actor is the actor in the audit feed for all changes through the API.
+const actor = "admin"
 
 const (
 	defaultLimit = 50
@@ -174,8 +174,8 @@ func answer[T interface{ Place() kernel.Place }, U any](c *call, name string, fo
 ) (map[string]any, error) {
 	found, more := store.Cut(found, p.Limit-1)
 	rows := make([]U, len(found))
-	for i, one := range found {
-		rows[i] = tell(one)
+	for i, row := range found {
+		rows[i] = tell(row)
 	}
 	response := list(name, rows, p.Limit-1, p.Offset, more)
 	if more {
@@ -210,7 +210,7 @@ func (c *call) address() string { return c.api.Address(c.R) }
 // note adds an action to the audit feed, with the client it concerns.
 func (c *call) note(action, client string, detail ...string) {
 	c.api.Audit(c.R.Context(), kernel.Event{
-		Action: action, Actor: by, Client: client, Address: c.address(),
+		Action: action, Actor: actor, Client: client, Address: c.address(),
 		Detail: detail,
 	})
 }
@@ -224,8 +224,8 @@ func part[T, U any](c *call, name string, all []T, err error, tell func(T) U) (a
 	}
 	found, more := store.Cut(all[min(offset, len(all)):], limit)
 	rows := make([]U, len(found))
-	for i, one := range found {
-		rows[i] = tell(one)
+	for i, row := range found {
+		rows[i] = tell(row)
 	}
 	return list(name, rows, limit, offset, more), nil
 }
@@ -320,7 +320,7 @@ func WriteError(w http.ResponseWriter, err error) {
 
 // known converts an error of another package to the error for the response.
 func known(err error) *apierror.Error {
-	for _, one := range [...]struct {
+	for _, mapping := range [...]struct {
 		is     error
 		status int
 	}{
@@ -336,8 +336,8 @@ func known(err error) *apierror.Error {
 		{clients.ErrNoSecret, http.StatusConflict},
 		{clients.ErrNoDocument, http.StatusConflict},
 	} {
-		if errors.Is(err, one.is) {
-			return apierror.New(one.status, "", "%s", one.is.Error())
+		if errors.Is(err, mapping.is) {
+			return apierror.New(mapping.status, "", "%s", mapping.is.Error())
 		}
 	}
 	if kernel.Down(err) {
@@ -346,8 +346,8 @@ func known(err error) *apierror.Error {
 	return apierror.New(http.StatusInternalServerError, "", "internal error")
 }
 
-func notFound(what string) error {
-	return apierror.New(http.StatusNotFound, "not_found", "there is no such %s", what)
+func notFound(object string) error {
+	return apierror.New(http.StatusNotFound, "not_found", "there is no such %s", object)
 }
 
 // stamp returns a time in the format of responses.

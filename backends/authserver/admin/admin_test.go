@@ -407,8 +407,8 @@ func mustJSON(tb testing.TB, v any) string {
 	return string(text)
 }
 
-// TestKey checks that no route can be used without the right key.
-func TestKey(t *testing.T) {
+// TestRoutesNeedKey checks that no route can be used without the right key.
+func TestRoutesNeedKey(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, authtest.SQLite(t), "", nil)
 	for _, route := range [][2]string{{"GET", "/clients"}, {"POST", "/users"}, {"POST", "/keys/rotate"}, {"GET", "/audit"}, {"POST", "/auth/verify"}, {"DELETE", "/resources/x"}} {
@@ -476,8 +476,8 @@ func TestAdminLimit(t *testing.T) {
 	}
 }
 
-// TestOpen checks which requests of web pages of other sites a server without a key refuses.
-func TestOpen(t *testing.T) {
+// TestForeignPagesWithoutKey checks which requests of web pages of other sites a server without a key refuses.
+func TestForeignPagesWithoutKey(t *testing.T) {
 	t.Parallel()
 	k, folder := authtest.SQLite(t), t.TempDir()
 	cfg, err := config.Parse([]byte("server: {issuer: 'http://localhost:9000'}\n"), func(name string) (string, bool) {

@@ -104,12 +104,12 @@ func (b *brokerBody) apply(p *brokers.Provider) {
 
 func (a *API) patchBroker(c *call) (any, error) {
 	var body brokerBody
-	may, err := change(c, &body, brokerTag)
+	ifMatch, err := change(c, &body, brokerTag)
 	if err != nil {
 		return nil, err
 	}
 	p, err := a.Brokers.Edit(c.R.Context(), c.Path("id"), func(p *brokers.Provider) error {
-		if err := may(p); err != nil {
+		if err := ifMatch(p); err != nil {
 			return err
 		}
 		if body.Protocol != nil && *body.Protocol != p.Protocol {
@@ -127,13 +127,13 @@ func (a *API) patchBroker(c *call) (any, error) {
 }
 
 func (a *API) deleteBroker(c *call) (any, error) {
-	may, err := checkIfMatch(c, brokerTag)
+	ifMatch, err := checkIfMatch(c, brokerTag)
 	if err != nil {
 		return nil, err
 	}
 	p, err := a.Brokers.Find(c.R.Context(), c.Path("id"))
 	if err == nil {
-		err = a.Brokers.Delete(c.R.Context(), p.ID, may)
+		err = a.Brokers.Delete(c.R.Context(), p.ID, ifMatch)
 	}
 	if err != nil {
 		return nil, err
@@ -166,11 +166,11 @@ func (a *API) connectKey(c *call) (any, error) {
 }
 
 func (a *API) revokeConnection(c *call) (any, error) {
-	was, err := a.Connections.Remove(c.R.Context(), c.Path("id"))
+	removed, err := a.Connections.Remove(c.R.Context(), c.Path("id"))
 	if err != nil {
 		return nil, err
 	}
-	c.note("broker_grant.revoked_admin", "", "user", was.User, "provider", was.Provider)
+	c.note("broker_grant.revoked_admin", "", "user", removed.User, "provider", removed.Provider)
 	return nil, nil
 }
 
@@ -181,30 +181,30 @@ func (a *API) connectionsOf(c *call, user string) ([]map[string]any, error) {
 		return nil, err
 	}
 	rows := make([]map[string]any, len(found))
-	for i, one := range found {
-		if rows[i], err = a.connectionResponse(c, one); err != nil {
+	for i, connection := range found {
+		if rows[i], err = a.connectionResponse(c, connection); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-func (a *API) connectionResponse(c *call, one *connections.Connection) (map[string]any, error) {
-	scopes, err := a.Connections.Granted(c.R.Context(), one)
+func (a *API) connectionResponse(c *call, connection *connections.Connection) (map[string]any, error) {
+	scopes, err := a.Connections.Granted(c.R.Context(), connection)
 	if err != nil {
 		return nil, err
 	}
-	provider := one.Provider
-	if p, err := a.Brokers.Find(c.R.Context(), one.Provider); err == nil {
+	provider := connection.Provider
+	if p, err := a.Brokers.Find(c.R.Context(), connection.Provider); err == nil {
 		provider = p.Slug
 	}
 	response := map[string]any{
-		"id": one.ID, "user_id": one.User, "provider": provider, "provider_id": one.Provider, "scopes_granted": scopes,
-		"upstream_scopes": words(one.Scope),
-		"created_at":      stamp(one.CreatedAt), "updated_at": stamp(one.UpdatedAt), "expires_at": nil,
+		"id": connection.ID, "user_id": connection.User, "provider": provider, "provider_id": connection.Provider, "scopes_granted": scopes,
+		"upstream_scopes": words(connection.Scope),
+		"created_at":      stamp(connection.CreatedAt), "updated_at": stamp(connection.UpdatedAt), "expires_at": nil,
 	}
-	if one.ExpiresAt != (time.Time{}) {
-		response["expires_at"] = stamp(one.ExpiresAt)
+	if connection.ExpiresAt != (time.Time{}) {
+		response["expires_at"] = stamp(connection.ExpiresAt)
 	}
 	return response, nil
 }

@@ -190,7 +190,7 @@ func (a *API) createClient(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	one, err := a.Clients.Client(&clients.Registration{
+	created, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses,
 		AuthMethod: body.AuthMethod, Agent: body.Agent, AgentText: body.AgentText,
 		Metadata: clients.Metadata{
@@ -199,7 +199,7 @@ func (a *API) createClient(c *call) (any, error) {
 		},
 	}, clients.Admin)
 	if err == nil {
-		one.Scope, err = resources.ParseScope(body.Scope)
+		created.Scope, err = resources.ParseScope(body.Scope)
 	}
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (a *API) createClient(c *call) (any, error) {
 		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata,
 			"client_secret must have at least %d characters; leave it out, and one is made", minSecret).With("client_secret")
 	}
-	secret, err := a.Clients.CreateGiven(c.R.Context(), one, clients.Given{ID: body.ID, Secret: body.Secret})
+	secret, err := a.Clients.CreateGiven(c.R.Context(), created, clients.Given{ID: body.ID, Secret: body.Secret})
 	if store.IsUniqueViolation(err) {
 		return nil, apierror.New(http.StatusConflict, "conflict",
 			"there is a client with this client_id already").With("client_id")
@@ -217,8 +217,8 @@ func (a *API) createClient(c *call) (any, error) {
 		return nil, err
 	}
 	a.Count("clients_registered_total", clients.Admin)
-	c.note("client.created_admin", one.ID, "name", one.Name)
-	response := clientResponse(one)
+	c.note("client.created_admin", created.ID, "name", created.Name)
+	response := clientResponse(created)
 	return made{
 		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope,
 		response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source,
@@ -236,54 +236,54 @@ func (a *API) patchClient(c *call) (any, error) {
 		FirstParty           *bool          `json:"first_party"`
 		Claims               *[]claims.Rule `json:"claim_rules"`
 	}
-	may, err := change(c, &body, clientTag)
+	ifMatch, err := change(c, &body, clientTag)
 	if err != nil {
 		return nil, err
 	}
-	edited, err := a.Clients.Edit(c.R.Context(), c.Path("id"), func(one *clients.Client) (err error) {
-		if err := may(one); err != nil {
+	edited, err := a.Clients.Edit(c.R.Context(), c.Path("id"), func(stored *clients.Client) (err error) {
+		if err := ifMatch(stored); err != nil {
 			return err
 		}
-		if one.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil ||
+		if stored.Source == clients.Document && (body.Name != nil || body.Redirects != nil || body.Grants != nil ||
 			body.BackchannelLogoutURI != nil) {
 			return apierror.New(http.StatusConflict, "in_document",
 				"this is said by the metadata document of the client; scope alone is set here")
 		}
 		if body.Name != nil {
-			one.Name = *body.Name
+			stored.Name = *body.Name
 		}
 		if body.Redirects != nil {
-			one.Redirects = *body.Redirects
+			stored.Redirects = *body.Redirects
 		}
 		if body.Grants != nil {
-			one.Grants = *body.Grants
-			if one.Responses = nil; one.May(clients.GrantCode) {
-				one.Responses = []string{"code"}
+			stored.Grants = *body.Grants
+			if stored.Responses = nil; stored.May(clients.GrantCode) {
+				stored.Responses = []string{"code"}
 			}
 		}
 		if body.BackchannelLogoutURI != nil {
-			one.Metadata.BackchannelLogout = *body.BackchannelLogoutURI
+			stored.Metadata.BackchannelLogout = *body.BackchannelLogoutURI
 		}
 		if body.FirstParty != nil {
-			if *body.FirstParty && one.SelfDeclared() {
+			if *body.FirstParty && stored.SelfDeclared() {
 				return apierror.New(http.StatusConflict, "self_declared",
 					"first_party is for clients that an administrator made; this one registered itself or is known by its metadata document")
 			}
-			one.Metadata.FirstParty = *body.FirstParty
+			stored.Metadata.FirstParty = *body.FirstParty
 		}
 		if body.Claims != nil {
-			if len(*body.Claims) > 0 && one.SelfDeclared() {
+			if len(*body.Claims) > 0 && stored.SelfDeclared() {
 				return apierror.New(http.StatusConflict, "self_declared",
 					"claim_rules is for clients that an administrator made; give the rules to the resource that this one asks for")
 			}
-			one.Metadata.Claims = *body.Claims
+			stored.Metadata.Claims = *body.Claims
 		}
 		if body.Scope != nil {
-			if one.Scope, err = resources.ParseScope(*body.Scope); err != nil {
+			if stored.Scope, err = resources.ParseScope(*body.Scope); err != nil {
 				return err
 			}
 		}
-		return a.Clients.Check(one)
+		return a.Clients.Check(stored)
 	})
 	if err != nil {
 		return nil, err
@@ -298,13 +298,13 @@ func (a *API) deleteClient(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	may, err := checkIfMatch(c, clientTag)
+	ifMatch, err := checkIfMatch(c, clientTag)
 	if err != nil {
 		return nil, err
 	}
-	one, err := a.Clients.Stored(ctx, id)
+	stored, err := a.Clients.Stored(ctx, id)
 	if err == nil {
-		err = may(one) // checked before its tokens are revoked
+		err = ifMatch(stored) // checked before its tokens are revoked
 	}
 	if err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (a *API) deleteClient(c *call) (any, error) {
 	if _, err := a.Tokens.RevokeClient(ctx, id); err != nil {
 		return nil, err
 	}
-	if err := a.Clients.Delete(ctx, id, may); err != nil {
+	if err := a.Clients.Delete(ctx, id, ifMatch); err != nil {
 		return nil, err
 	}
 	c.note("client.deleted", id)
@@ -331,35 +331,35 @@ func (a *API) deleteClient(c *call) (any, error) {
 
 func (a *API) setStatus(status, action string) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
-		may, err := checkIfMatch(c, clientTag)
+		ifMatch, err := checkIfMatch(c, clientTag)
 		if err != nil {
 			return nil, err
 		}
-		one, err := a.Clients.SetStatus(c.R.Context(), c.Path("id"), status, may)
+		changed, err := a.Clients.SetStatus(c.R.Context(), c.Path("id"), status, ifMatch)
 		if err != nil {
 			return nil, err
 		}
 		if status == clients.Revoked {
-			if _, err := a.Tokens.RevokeClient(c.R.Context(), one.ID); err != nil {
+			if _, err := a.Tokens.RevokeClient(c.R.Context(), changed.ID); err != nil {
 				return nil, err
 			}
 		}
-		c.note(action, one.ID)
-		return tagged(c, map[string]string{"status": one.Status}, clientTag(one)), nil
+		c.note(action, changed.ID)
+		return tagged(c, map[string]string{"status": changed.Status}, clientTag(changed)), nil
 	}
 }
 
 // refreshClient fetches the metadata document of a client now.
 func (a *API) refreshClient(c *call) (any, error) {
-	one, err := a.Clients.Refresh(c.R.Context(), c.Path("id"))
+	refreshed, err := a.Clients.Refresh(c.R.Context(), c.Path("id"))
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
 		return nil, apierror.New(http.StatusUnprocessableEntity, "invalid_document", "%s", refusal.Message)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.note("client.refreshed", one.ID)
-	return clientResponse(one), nil
+	c.note("client.refreshed", refreshed.ID)
+	return clientResponse(refreshed), nil
 }
 
 func (a *API) rotateSecret(c *call) (any, error) {

@@ -50,7 +50,7 @@ func (a *API) patchUserFacts(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	u, given, err := a.Users.Regroup(c.R.Context(), c.Path("id"), body.Groups, body.Roles, body.Attributes, by)
+	u, given, err := a.Users.Regroup(c.R.Context(), c.Path("id"), body.Groups, body.Roles, body.Attributes, actor)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (a *API) setGroupRoles(c *call) (any, error) {
 	}
 	slices.Sort(body.Roles)
 	if err := a.Users.SetGroupRoles(c.R.Context(), users.GroupRoles{Group: body.Group, Roles: body.Roles},
-		by); err != nil {
+		actor); err != nil {
 		return nil, err
 	}
 	return body, nil

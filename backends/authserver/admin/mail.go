@@ -30,7 +30,7 @@ func (a *API) testMail(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	if err := a.Accounts.Test(c.R.Context(), body.Email, by); err != nil {
+	if err := a.Accounts.Test(c.R.Context(), body.Email, actor); err != nil {
 		return nil, err
 	}
 	return map[string]bool{"sent": true}, nil

@@ -38,8 +38,8 @@ func TestMail(t *testing.T) {
 	})
 }
 
-// TestTestMail checks the outcomes of a test mail, and that they are in the audit feed.
-func TestTestMail(t *testing.T) {
+// TestSendTestMail checks the outcomes of a test mail, and that they are in the audit feed.
+func TestSendTestMail(t *testing.T) {
 	t.Parallel()
 	smtp := testenv.SMTP(t)
 	smtp.Refuse("no@example.com", "550 no such user")

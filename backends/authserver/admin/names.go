@@ -21,8 +21,8 @@ func newMentioned() mentioned {
 // add adds ids to a set. Each argument may contain several ids, separated by spaces.
 func add(to map[string]bool, ids ...string) {
 	for _, id := range ids {
-		for one := range strings.FieldsSeq(id) {
-			to[one] = true
+		for word := range strings.FieldsSeq(id) {
+			to[word] = true
 		}
 	}
 }
@@ -30,8 +30,8 @@ func add(to map[string]bool, ids ...string) {
 // names adds the names of the mentioned ids to a response, if the request has names=true: the names of clients, the
 // mail addresses of users and the slugs of resources. Ids that no longer exist are omitted.
 func (a *API) names(c *call, response map[string]any, m mentioned) (any, error) {
-	wanted, err := c.Choice("names", "false", "true")
-	if err != nil || wanted == "false" {
+	include, err := c.Choice("names", "false", "true")
+	if err != nil || include == "false" {
 		return response, err
 	}
 	var clients, users map[string]string

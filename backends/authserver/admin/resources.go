@@ -39,8 +39,8 @@ func (a *API) resourceRoutes() []route {
 func (a *API) policyRoutes() []route {
 	table := make([]route, 0, 3*len(policies))
 	for _, p := range policies {
-		at := rest.Route{Path: "/resources/{id}/policy/" + p.path, Answer: p.schema}
-		read, add, remove := at, at, at
+		base := rest.Route{Path: "/resources/{id}/policy/" + p.path, Answer: p.schema}
+		read, add, remove := base, base, base
 		read.Method, read.Summary = get, "Read a list of the policy of a resource"
 		add.Method, add.Summary, add.Body = post, "Add to a list of the policy of a resource", p.body
 		add.Status, add.Errors = http.StatusCreated, invalid
@@ -115,18 +115,18 @@ func (f fields) apply(r *resources.Resource) {
 
 // broker resolves the broker provider of the resource, which the request names by its slug or its id.
 func (f *fields) broker(c *call, a *API) error {
-	given := f.Provider
+	provider := f.Provider
 	if f.Named != nil {
 		if f.Provider != nil {
 			return apierror.New(http.StatusBadRequest, "invalid_value",
 				"broker_provider_slug and broker_provider_id name the same: give one of them").With("broker_provider_slug")
 		}
-		given = f.Named
+		provider = f.Named
 	}
-	if given == nil || *given == "" {
+	if provider == nil || *provider == "" {
 		return nil
 	}
-	p, err := a.Brokers.Find(c.R.Context(), *given)
+	p, err := a.Brokers.Find(c.R.Context(), *provider)
 	if errors.Is(err, brokers.ErrUnknown) {
 		return apierror.New(http.StatusBadRequest, "invalid_value",
 			"broker_provider_id: there is no such provider").With("broker_provider_id")
@@ -168,12 +168,12 @@ func (a *API) patchResource(c *call) (any, error) {
 	if err := body.broker(c, a); err != nil {
 		return nil, err
 	}
-	may, err := checkIfMatch(c, resourceTag)
+	ifMatch, err := checkIfMatch(c, resourceTag)
 	if err != nil {
 		return nil, err
 	}
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) error {
-		if err := may(r); err != nil {
+		if err := ifMatch(r); err != nil {
 			return err
 		}
 		body.apply(r)
@@ -187,7 +187,7 @@ func (a *API) patchResource(c *call) (any, error) {
 }
 
 func (a *API) deleteResource(c *call) (any, error) {
-	may, err := checkIfMatch(c, resourceTag)
+	ifMatch, err := checkIfMatch(c, resourceTag)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (a *API) deleteResource(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Catalog.Delete(c.R.Context(), r.ID, may); err != nil {
+	if err := a.Catalog.Delete(c.R.Context(), r.ID, ifMatch); err != nil {
 		return nil, err
 	}
 	c.note("resource.deleted", "", "resource", r.ID, "slug", r.Slug)
@@ -210,7 +210,7 @@ type policy struct {
 	member string // member of the request, whose schema is body
 	body   string
 	action string
-	of     func(p *resources.Policy) *[]string
+	list   func(p *resources.Policy) *[]string
 }
 
 var policies = []policy{
@@ -234,7 +234,7 @@ func (a *API) policy(p policy) func(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{p.name: words(*p.of(&r.Policy))}, nil
+		return map[string]any{p.name: words(*p.list(&r.Policy))}, nil
 	}
 }
 
@@ -273,11 +273,11 @@ func (a *API) removePolicy(p policy) func(c *call) (any, error) {
 			value = c.Text("url")
 		}
 		_, err := a.editPolicy(c, p, value, "removed", func(list []string) ([]string, error) {
-			at := slices.Index(list, value)
-			if at < 0 {
+			index := slices.Index(list, value)
+			if index < 0 {
 				return nil, notFound("entry")
 			}
-			return slices.Delete(list, at, at+1), nil
+			return slices.Delete(list, index, index+1), nil
 		})
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (a *API) editPolicy(
 	var previous int
 	var now []string
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) (err error) {
-		list := p.of(&r.Policy)
+		list := p.list(&r.Policy)
 		previous = len(*list)
 		*list, err = edit(*list)
 		now = *list

@@ -114,7 +114,7 @@ func (a *API) keys(c *call) (any, error) {
 }
 
 func (a *API) rotateKey(c *call) (any, error) {
-	rotated, err := a.Keys.Rotate(c.R.Context(), by)
+	rotated, err := a.Keys.Rotate(c.R.Context(), actor)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +144,12 @@ func (a *API) setMode(c *call) (any, error) {
 	var body struct {
 		Mode *string `json:"mode"`
 	}
-	may, err := change(c, &body, modeTag)
+	ifMatch, err := change(c, &body, modeTag)
 	if err != nil {
 		return nil, err
 	}
 	if body.Mode != nil {
-		if err := a.Clients.SetMode(c.R.Context(), *body.Mode, may); err != nil {
+		if err := a.Clients.SetMode(c.R.Context(), *body.Mode, ifMatch); err != nil {
 			return nil, err
 		}
 		c.note("dcr.mode_updated", "", "mode", *body.Mode)
@@ -222,7 +222,7 @@ func (a *API) stats(c *call) (any, error) {
 	now := a.Micros()
 	counts := make(map[string]int64)
 	err = a.Read(c.R.Context(), func(conn store.Conn) error {
-		for _, one := range [...]struct {
+		for _, count := range [...]struct {
 			name, rows string
 			args       []any
 			order      string // an order in which matching rows come first
@@ -240,15 +240,15 @@ func (a *API) stats(c *call) (any, error) {
 				" ORDER BY expires_at DESC",
 			},
 		} {
-			rows, args := one.rows, one.args
+			rows, args := count.rows, count.args
 			if limit > 0 {
-				rows, args = rows+one.order+" LIMIT ?", append(args, limit)
+				rows, args = rows+count.order+" LIMIT ?", append(args, limit)
 			}
 			var n int64
 			if err := conn.Row("SELECT count(*) FROM (SELECT 1 FROM "+rows+") AS found", args...).Scan(&n); err != nil {
 				return err
 			}
-			counts[one.name] = n
+			counts[count.name] = n
 		}
 		return nil
 	})

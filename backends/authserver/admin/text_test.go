@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestNoText checks that text that a database cannot store matches nothing or is refused, and does not cause a server
+// TestUnstorableTextMatchesNothing checks that text that a database cannot store matches nothing or is refused, and does not cause a server
 // error.
-func TestNoText(t *testing.T) {
+func TestUnstorableTextMatchesNothing(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		a := newAPI(t, k, "", nil)

@@ -60,8 +60,8 @@ func issuanceResponse(i tokens.Issuance) issuance {
 		JKT:       i.JKT, Agent: i.Agent, Chain: strings.Fields(i.Chain),
 	}
 	if !i.RevokedAt.IsZero() {
-		at := stamp(i.RevokedAt)
-		response.RevokedAt = &at
+		revoked := stamp(i.RevokedAt)
+		response.RevokedAt = &revoked
 	}
 	return response
 }
@@ -114,8 +114,8 @@ func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any,
 		return nil, err
 	}
 	m := newMentioned()
-	for _, one := range found {
-		m.issuance(one)
+	for _, issuance := range found {
+		m.issuance(issuance)
 	}
 	return a.names(c, response, m)
 }
@@ -126,8 +126,8 @@ func (m mentioned) issuance(i tokens.Issuance) {
 	add(m.resources, i.Resource)
 }
 
-// one returns the issuance that matches a filter.
-func (a *API) one(c *call, f tokens.IssuanceFilter) (i tokens.Issuance, err error) {
+// findIssuance returns the issuance that matches a filter.
+func (a *API) findIssuance(c *call, f tokens.IssuanceFilter) (i tokens.Issuance, err error) {
 	found, err := a.Tokens.Issuances(c.R.Context(), f, kernel.Page{Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = notFound("token")
@@ -143,7 +143,7 @@ func (a *API) byID(c *call) (i tokens.Issuance, err error) {
 	if err != nil || id <= 0 {
 		return i, notFound("issuance")
 	}
-	return a.one(c, tokens.IssuanceFilter{ID: id})
+	return a.findIssuance(c, tokens.IssuanceFilter{ID: id})
 }
 
 func (a *API) issuance(c *call) (any, error) {
@@ -163,7 +163,7 @@ func (a *API) revokeIssuance(c *call) (any, error) {
 }
 
 func (a *API) revokeToken(c *call) (any, error) {
-	i, err := a.one(c, tokens.IssuanceFilter{JTI: c.Path("jti")})
+	i, err := a.findIssuance(c, tokens.IssuanceFilter{JTI: c.Path("jti")})
 	if err != nil {
 		return nil, err
 	}

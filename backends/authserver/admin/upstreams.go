@@ -75,16 +75,16 @@ func (a *API) upstreams(c *call) (any, error) {
 	defer cancel()
 	results := make([]upstream, len(a.Upstreams))
 	var asking sync.WaitGroup
-	for i, up := range a.Upstreams {
+	for i, provider := range a.Upstreams {
 		asking.Go(func() {
-			one := checked(ctx, up, used[up.Issuer()])
-			if r, ok := succeeded[up.Slug]; ok && one.LastSignIn == "" {
-				one.LastSignIn = stamp(r.CreatedAt)
+			response := checked(ctx, provider, used[provider.Issuer()])
+			if r, ok := succeeded[provider.Slug]; ok && response.LastSignIn == "" {
+				response.LastSignIn = stamp(r.CreatedAt)
 			}
-			if r, ok := failures[up.Slug]; ok {
-				one.LastFailure = &upstreamFailure{At: stamp(r.CreatedAt), Reason: failureOf(r.Detail), User: r.Actor}
+			if r, ok := failures[provider.Slug]; ok {
+				response.LastFailure = &upstreamFailure{At: stamp(r.CreatedAt), Reason: failureOf(r.Detail), User: r.Actor}
 			}
-			results[i] = one
+			results[i] = response
 		})
 	}
 	asking.Wait()
@@ -120,16 +120,24 @@ func failureOf(detail string) string {
 }
 
 // checked returns the response about a provider, including the result of checking its discovery document and keys.
-func checked(ctx context.Context, up *upstreams.Upstream, use upstreams.Use) upstream {
+func checked(ctx context.Context, provider *upstreams.Upstream, use upstreams.Use) upstream {
 	result := upstream{
-		Slug: up.Slug, DisplayName: up.Name, Issuer: up.Issuer(), ClientID: up.ClientID, RedirectURI: up.Redirect,
-		Hidden: up.Hidden, Domains: words(up.Domains),
-		Registration: up.Registers, RegistrationDomains: words(up.RegistrationDomains), Users: use.Users, Discovery: "ok",
+		Slug:                provider.Slug,
+		DisplayName:         provider.Name,
+		Issuer:              provider.Issuer(),
+		ClientID:            provider.ClientID,
+		RedirectURI:         provider.Redirect,
+		Hidden:              provider.Hidden,
+		Domains:             words(provider.Domains),
+		Registration:        provider.Registers,
+		RegistrationDomains: words(provider.RegistrationDomains),
+		Users:               use.Users,
+		Discovery:           "ok",
 	}
 	if !use.LastAt.IsZero() {
 		result.LastSignIn = stamp(use.LastAt)
 	}
-	facts, err := up.Provider.Check(ctx)
+	facts, err := provider.Provider.Check(ctx)
 	if err != nil {
 		result.Discovery, result.Error = "failed", short(err.Error())
 	}
@@ -166,17 +174,17 @@ func (a *API) userIdentities(c *call) (any, error) {
 	}
 	identities := make([]identity, len(list))
 	for i := range list {
-		one := &list[i]
+		linked := &list[i]
 		identities[i] = identity{
-			ID: strconv.FormatInt(one.ID, 10), DisplayName: one.Name(), Issuer: one.Issuer,
-			Username: one.Username, CreatedAt: stamp(one.Since),
+			ID: strconv.FormatInt(linked.ID, 10), DisplayName: linked.Name(), Issuer: linked.Issuer,
+			Username: linked.Username, CreatedAt: stamp(linked.Since),
 		}
-		if one.Upstream != nil {
-			identities[i].Upstream = one.Upstream.Slug
+		if linked.Upstream != nil {
+			identities[i].Upstream = linked.Upstream.Slug
 		}
-		if !one.UsedAt.IsZero() {
-			at := stamp(one.UsedAt)
-			identities[i].UsedAt = &at
+		if !linked.UsedAt.IsZero() {
+			used := stamp(linked.UsedAt)
+			identities[i].UsedAt = &used
 		}
 	}
 	return map[string]any{"identities": identities}, nil
@@ -188,5 +196,5 @@ func (a *API) removeIdentity(c *call) (any, error) {
 	if err != nil {
 		return nil, notFound("connection")
 	}
-	return nil, a.SignsIn.Remove(c.R.Context(), c.Path("id"), id, by)
+	return nil, a.SignsIn.Remove(c.R.Context(), c.Path("id"), id, actor)
 }

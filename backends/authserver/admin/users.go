@@ -145,7 +145,7 @@ func (a *API) createUser(c *call) (any, error) {
 	u, err := a.Users.Create(c.R.Context(), users.New{
 		Email: body.Email, Name: body.Name, Password: body.Password,
 		Role: body.Role,
-	}, by)
+	}, actor)
 	if err != nil {
 		return nil, err
 	}
@@ -180,12 +180,12 @@ func (a *API) patchUser(c *call) (any, error) {
 		Password *string `json:"password"`
 		Role     *string `json:"role"`
 	}
-	may, err := change(c, &body, userTag)
+	ifMatch, err := change(c, &body, userTag)
 	if err != nil {
 		return nil, err
 	}
 	u, err := a.Users.Update(c.R.Context(), c.Path("id"),
-		users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role, May: may}, by)
+		users.Change{Email: body.Email, Name: body.Name, Password: body.Password, Role: body.Role, May: ifMatch}, actor)
 	if err != nil {
 		return nil, err
 	}
@@ -193,22 +193,22 @@ func (a *API) patchUser(c *call) (any, error) {
 }
 
 func (a *API) deleteUser(c *call) (any, error) {
-	may, err := checkIfMatch(c, userTag)
+	ifMatch, err := checkIfMatch(c, userTag)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), by, may)
+	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), actor, ifMatch)
 }
 
 func (a *API) setUser(
-	set func(ctx context.Context, id, by string, may ...func(u *users.User) error) (*users.User, error),
+	set func(ctx context.Context, id, actor string, checks ...func(u *users.User) error) (*users.User, error),
 ) func(c *call) (any, error) {
 	return func(c *call) (any, error) {
-		may, err := checkIfMatch(c, userTag)
+		ifMatch, err := checkIfMatch(c, userTag)
 		if err != nil {
 			return nil, err
 		}
-		u, err := set(c.R.Context(), c.Path("id"), by, may)
+		u, err := set(c.R.Context(), c.Path("id"), actor, ifMatch)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func (a *API) signOut(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Users.SignOut(ctx, id, by); err != nil {
+	if err := a.Users.SignOut(ctx, id, actor); err != nil {
 		return nil, err
 	}
 	return map[string]any{"user_id": id, "tokens_revoked": n}, nil
@@ -264,8 +264,8 @@ func (a *API) userFactors(c *call) (any, error) {
 	for i, one := range list {
 		rows[i] = factor{ID: one.ID, Kind: one.Kind, Name: one.Name, CreatedAt: stamp(time.UnixMicro(one.CreatedAt))}
 		if one.UsedAt != 0 {
-			at := stamp(time.UnixMicro(one.UsedAt))
-			rows[i].UsedAt = &at
+			used := stamp(time.UnixMicro(one.UsedAt))
+			rows[i].UsedAt = &used
 		}
 	}
 	return map[string]any{"factors": rows, "recovery_codes": left}, nil
@@ -273,7 +273,7 @@ func (a *API) userFactors(c *call) (any, error) {
 
 // resetFactors removes all second factors of a user, who may have lost them.
 func (a *API) resetFactors(c *call) (any, error) {
-	n, err := a.Factors.Reset(c.R.Context(), c.Path("id"), by)
+	n, err := a.Factors.Reset(c.R.Context(), c.Path("id"), actor)
 	if err != nil {
 		return nil, err
 	}

@@ -46,11 +46,11 @@ func tagged(c *call, response any, tag string) any {
 
 // shown returns the response about an object, with its entity tag. If err, the error of reading the object, is not nil,
 // shown returns it.
-func shown[T, U any](c *call, one T, err error, response func(T) U, tag func(T) string) (any, error) {
+func shown[T, U any](c *call, object T, err error, response func(T) U, tag func(T) string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c, response(one), tag(one)), nil
+	return tagged(c, response(object), tag(object)), nil
 }
 
 // checkIfMatch returns a function that compares the request's header If-Match with the entity tag of the stored object.

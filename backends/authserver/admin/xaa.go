@@ -105,8 +105,8 @@ func page[T any](
 	}
 	found, more := store.Cut(found, limit)
 	rows := make([]map[string]any, len(found))
-	for i, one := range found {
-		rows[i] = tell(one)
+	for i, row := range found {
+		rows[i] = tell(row)
 	}
 	return list(name, rows, limit, offset, more), nil
 }
@@ -137,12 +137,12 @@ func (a *API) createIdP(c *call) (any, error) {
 
 func (a *API) replaceIdP(c *call) (any, error) {
 	var body idpBody
-	may, err := change(c, &body, idpTag)
+	ifMatch, err := change(c, &body, idpTag)
 	if err != nil {
 		return nil, err
 	}
 	i := body.row(c.Path("id"))
-	if err := a.XAA.ReplaceIdP(c.R.Context(), i, may); err != nil {
+	if err := a.XAA.ReplaceIdP(c.R.Context(), i, ifMatch); err != nil {
 		return nil, err
 	}
 	c.note("idp.updated", "", "idp", i.ID, "issuer", i.Issuer)
@@ -150,12 +150,12 @@ func (a *API) replaceIdP(c *call) (any, error) {
 }
 
 func (a *API) deleteIdP(c *call) (any, error) {
-	may, err := checkIfMatch(c, idpTag)
+	ifMatch, err := checkIfMatch(c, idpTag)
 	if err != nil {
 		return nil, err
 	}
 	id := c.Path("id")
-	if err := a.XAA.DeleteIdP(c.R.Context(), id, may); err != nil {
+	if err := a.XAA.DeleteIdP(c.R.Context(), id, ifMatch); err != nil {
 		return nil, err
 	}
 	c.note("idp.deleted", "", "idp", id)
@@ -227,12 +227,12 @@ func (a *API) createXAAPolicy(c *call) (any, error) {
 
 func (a *API) replaceXAAPolicy(c *call) (any, error) {
 	var body policyBody
-	may, err := change(c, &body, policyTag)
+	ifMatch, err := change(c, &body, policyTag)
 	if err != nil {
 		return nil, err
 	}
 	p := body.row(c.Path("id"))
-	if err := a.XAA.ReplacePolicy(c.R.Context(), p, may); err != nil {
+	if err := a.XAA.ReplacePolicy(c.R.Context(), p, ifMatch); err != nil {
 		return nil, err
 	}
 	c.note("xaa_policy.updated", "", "policy", p.ID, "idp", p.IdP)
@@ -240,12 +240,12 @@ func (a *API) replaceXAAPolicy(c *call) (any, error) {
 }
 
 func (a *API) deleteXAAPolicy(c *call) (any, error) {
-	may, err := checkIfMatch(c, policyTag)
+	ifMatch, err := checkIfMatch(c, policyTag)
 	if err != nil {
 		return nil, err
 	}
 	id := c.Path("id")
-	if err := a.XAA.DeletePolicy(c.R.Context(), id, may); err != nil {
+	if err := a.XAA.DeletePolicy(c.R.Context(), id, ifMatch); err != nil {
 		return nil, err
 	}
 	c.note("xaa_policy.deleted", "", "policy", id)
@@ -275,8 +275,8 @@ func (a *API) mappings(c *call) (any, error) {
 		return nil, err
 	}
 	m := newMentioned()
-	for _, one := range found {
-		add(m.users, one.User)
+	for _, mapping := range found {
+		add(m.users, mapping.User)
 	}
 	return a.names(c, response, m)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Feed stores events. Nothing waits for it: an event that cannot be stored is logged in full and counted.
+// Feed stores events. It blocks no caller. An event that cannot be stored is logged in full and counted.
 type Feed struct {
 	*kernel.Server
 	batch *kernel.Batch[Record]
@@ -34,18 +34,18 @@ type Record struct {
 // New returns a feed.
 func New(s *kernel.Server) *Feed {
 	f := &Feed{Server: s}
-	f.batch = kernel.NewBatch(f.store, f.lost)
+	f.batch = kernel.NewBatch(f.store, f.logLost)
 	return f
 }
 
-// Add queues an event. It is the function for kernel.Server.Audit.
+// Add queues an event. It is the value of kernel.Server.Audit.
 func (f *Feed) Add(ctx context.Context, e kernel.Event) {
 	r := Record{
 		Action: e.Action, Actor: e.Actor, Client: e.Client, Address: cmp.Or(e.Address, kernel.AddressOf(ctx)),
 		Detail: Pairs(e.Detail), Trace: f.TraceID(ctx), CreatedAt: f.Now(),
 	}
 	if !f.batch.Add(r) {
-		f.lost([]Record{r}, errFull)
+		f.logLost([]Record{r}, errFull)
 	}
 }
 
@@ -90,7 +90,7 @@ func (f *Feed) store(ctx context.Context, rows []Record) error {
 	})
 }
 
-func (f *Feed) lost(rows []Record, err error) {
+func (f *Feed) logLost(rows []Record, err error) {
 	for _, r := range rows {
 		f.Count("audit_events_dropped_total", "")
 		f.Logger().Error("an audit event could not be written down", zap.String("action", r.Action), zap.String("actor",
@@ -123,7 +123,7 @@ func Pairs(pairs []string) string {
 	return b.String()
 }
 
-// Value returns the value of a name in a text that Pairs made, and whether it is there.
+// Value returns the value of a name in a text that Pairs returned, and whether the text contains the name.
 func Value(detail, name string) (string, bool) {
 	for detail != "" {
 		key, rest, found := strings.Cut(detail, "=")
@@ -156,7 +156,7 @@ func Value(detail, name string) (string, bool) {
 // Query selects events.
 type Query struct {
 	Since, Until time.Time // both inclusive
-	// Action is an action, or the prefix of several if it ends with a dot.
+	// Action is an action. If it ends with a dot, it is the prefix of several actions.
 	Action, Actor, Client string
 }
 
@@ -166,12 +166,12 @@ func (q Query) Listing() kernel.Listing {
 	since, until := q.Since.UnixMicro(), q.Until.UnixMicro()
 	choices := q.choices()
 	if len(choices) == 1 {
-		one := choices[0]
-		// Not =, with which the planner might assume that the value is frequent and scan all events backwards from the
-		// latest: there may have been none with it for weeks.
-		pair := "(" + one.column + ", created_at)"
-		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", one.value, since, one.value, until)
-		l.IndexPrefix = one.column
+		choice := choices[0]
+		// The condition avoids "=": the planner might then assume that the value is frequent, and scan all events
+		// backwards from the latest, although there may have been no event with the value for weeks.
+		pair := "(" + choice.column + ", created_at)"
+		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", choice.value, since, choice.value, until)
+		l.IndexPrefix = choice.column
 	} else {
 		l.And("created_at >= ? AND created_at <= ?", since, until)
 		for _, one := range choices {
@@ -202,7 +202,7 @@ func (q Query) choices() (list []choice) {
 	return list
 }
 
-// List returns a page of events, the latest first, and whether there are more.
+// List returns a page of events, newest first. The result more reports whether further events follow.
 func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Record, more bool, err error) {
 	if err := f.Flush(ctx); err != nil {
 		return nil, false, err
@@ -213,11 +213,20 @@ func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Rec
 	return list, more, err
 }
 
-func scan(r store.Row) (one Record, err error) {
-	var at int64
-	err = r.Scan(&one.ID, &one.Action, &one.Actor, &one.Client, &one.Address, &one.Detail, &one.Trace, &at)
-	one.CreatedAt = time.UnixMicro(at)
-	return one, err
+func scan(r store.Row) (record Record, err error) {
+	var created int64
+	err = r.Scan(
+		&record.ID,
+		&record.Action,
+		&record.Actor,
+		&record.Client,
+		&record.Address,
+		&record.Detail,
+		&record.Trace,
+		&created,
+	)
+	record.CreatedAt = time.UnixMicro(created)
+	return record, err
 }
 
 // Sweep removes events that are older than age.

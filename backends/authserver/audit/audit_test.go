@@ -67,8 +67,8 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// TestLost checks that events are counted as lost, and nothing blocks, if the database is closed.
-func TestLost(t *testing.T) {
+// TestLostEventsAreCounted checks that events are counted as lost, and nothing blocks, if the database is closed.
+func TestLostEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
 	m := new(meter)

@@ -60,31 +60,31 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 		}
 	}
 	left := slices.Clone(r.Scope)
-	for _, one := range named {
-		part := Part{Resource: one.DisplayName}
+	for _, resource := range named {
+		part := Part{Resource: resource.DisplayName}
 		if part.Resource == "" {
-			part.Resource = one.Slug
+			part.Resource = resource.Slug
 		}
-		for _, scope := range one.Scopes {
-			if at := slices.Index(left, scope.Name); at >= 0 {
+		for _, scope := range resource.Scopes {
+			if index := slices.Index(left, scope.Name); index >= 0 {
 				part.Scopes = append(part.Scopes, scope)
-				left = slices.Delete(left, at, at+1)
+				left = slices.Delete(left, index, index+1)
 			}
 		}
 		if len(part.Scopes) > 0 || len(list) > 0 {
 			q.Parts = append(q.Parts, part)
 		}
 	}
-	own := Part{}
+	serverPart := Part{}
 	for _, word := range left {
 		scope := resources.Scope{Name: word}
-		if at := slices.IndexFunc(s.Own, func(own resources.Scope) bool { return own.Name == word }); at >= 0 {
-			scope = s.Own[at]
+		if index := slices.IndexFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == word }); index >= 0 {
+			scope = s.Own[index]
 		}
-		own.Scopes = append(own.Scopes, scope)
+		serverPart.Scopes = append(serverPart.Scopes, scope)
 	}
-	if len(own.Scopes) > 0 {
-		q.Parts = append([]Part{own}, q.Parts...)
+	if len(serverPart.Scopes) > 0 {
+		q.Parts = append([]Part{serverPart}, q.Parts...)
 	}
 	return q, nil
 }

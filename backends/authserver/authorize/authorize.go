@@ -76,12 +76,12 @@ func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Reque
 	if r.RedirectGiven {
 		redirect = r.Redirect
 	}
-	was := r.Redirect
+	former := r.Redirect
 	client, err := s.client(ctx, r, redirect, s.Clients.Find)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.Redirect != was {
+	if r.Redirect != former {
 		return nil, nil, page("the application has changed since this sign-in was begun; go back to it and begin there")
 	}
 	if err := s.Within(r, client); err != nil {
@@ -202,10 +202,10 @@ func (s *Authorize) needs(ctx context.Context, r *Request) (*clients.Client, []c
 // without a resource. Without resources, all scopes form that group.
 func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent.Need {
 	needs := make([]consent.Need, 0, len(list)+1)
-	for _, one := range list {
-		need := consent.Need{Resource: one.ID}
+	for _, resource := range list {
+		need := consent.Need{Resource: resource.ID}
 		for _, word := range scope {
-			if slices.ContainsFunc(one.Scopes, func(s resources.Scope) bool { return s.Name == word }) {
+			if slices.ContainsFunc(resource.Scopes, func(s resources.Scope) bool { return s.Name == word }) {
 				need.Scope = append(need.Scope, word)
 			}
 		}
@@ -213,7 +213,7 @@ func (s *Authorize) divide(list []*resources.Resource, scope []string) []consent
 	}
 	rest := consent.Need{}
 	for _, word := range scope {
-		if len(list) == 0 || s.own(word) {
+		if len(list) == 0 || s.isOwn(word) {
 			rest.Scope = append(rest.Scope, word)
 		}
 	}
@@ -255,13 +255,13 @@ func (s *Authorize) Grant(
 	if err != nil {
 		return g, err
 	}
-	asked := s.divide(list, r.Scope)
-	granted := slices.Clone(asked)
+	requested := s.divide(list, r.Scope)
+	granted := slices.Clone(requested)
 	for i := range granted { // a resource of which nothing was approved loses what was granted before
-		granted[i].Scope = slices.DeleteFunc(slices.Clone(asked[i].Scope),
+		granted[i].Scope = slices.DeleteFunc(slices.Clone(requested[i].Scope),
 			func(word string) bool { return !slices.Contains(approved, word) })
 	}
-	ids, err := s.Consents.Approve(ctx, session.User.ID, client, asked, granted)
+	ids, err := s.Consents.Approve(ctx, session.User.ID, client, requested, granted)
 	if err != nil {
 		return g, err
 	}

@@ -51,34 +51,34 @@ var parameters = []string{
 // counting returns those parameters of a valid request that have an effect. Other parameters are not stored, since
 // anybody can register a public client and send many of them.
 func counting(values url.Values, r *Request) url.Values {
-	kept := make(url.Values, len(parameters))
+	effective := make(url.Values, len(parameters))
 	for _, name := range parameters {
 		if given, ok := values[name]; ok {
-			kept[name] = given
+			effective[name] = given
 		}
 	}
 	if r.Hint == "" {
-		kept.Del("login_hint")
+		effective.Del("login_hint")
 	}
 	if r.Locales == "" {
-		kept.Del("ui_locales")
+		effective.Del("ui_locales")
 	}
 	if r.Subject == "" {
-		kept.Del("id_token_hint")
+		effective.Del("id_token_hint")
 	}
-	return kept
+	return effective
 }
 
 // pushed returns the parameters of the pushed request to which request_uri refers, and deletes that request. They
 // replace all other parameters. Without a request_uri of this server, pushed returns values unchanged.
 func (s *Authorize) pushed(ctx context.Context, values url.Values) (url.Values, error) {
-	given := values["request_uri"]
-	if len(given) != 1 || !strings.HasPrefix(given[0], pushedPrefix) {
+	uris := values["request_uri"]
+	if len(uris) != 1 || !strings.HasPrefix(uris[0], pushedPrefix) {
 		return values, nil
 	}
 	var request string
 	err := s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		digest, client := secret.Hash(strings.TrimPrefix(given[0], pushedPrefix)), asked{values}.one("client_id")
+		digest, client := secret.Hash(strings.TrimPrefix(uris[0], pushedPrefix)), asked{values}.single("client_id")
 		err := c.Row("SELECT request FROM authserver_pushed WHERE digest = ? AND client_id = ? AND expires_at > ?"+
 			c.Lock(), digest, client, s.Micros()).Scan(&request)
 		if err != nil {

@@ -82,23 +82,23 @@ func (r *RefusalError) Unwrap() error { return r.Reason }
 // asked are the parameters of a request.
 type asked struct{ url.Values }
 
-// given returns the parameters that are not empty. An empty parameter counts as omitted (RFC 6749 section 3.1).
+// withoutEmpty returns the parameters that are not empty. An empty parameter counts as omitted (RFC 6749 section 3.1).
 // Repeated parameters are kept, so that later checks can refuse them.
-func given(values url.Values) url.Values {
-	kept := make(url.Values, len(values))
+func withoutEmpty(values url.Values) url.Values {
+	nonempty := make(url.Values, len(values))
 	for name, sent := range values {
 		if name == "resource" {
-			sent = slices.DeleteFunc(slices.Clone(sent), func(one string) bool { return one == "" })
+			sent = slices.DeleteFunc(slices.Clone(sent), func(value string) bool { return value == "" })
 		}
 		if len(sent) > 1 || len(sent) == 1 && sent[0] != "" {
-			kept[name] = sent
+			nonempty[name] = sent
 		}
 	}
-	return kept
+	return nonempty
 }
 
-// one returns the value of a parameter, or "" if it was not sent exactly once.
-func (a asked) one(name string) string {
+// single returns the value of a parameter, or "" if it was not sent exactly once.
+func (a asked) single(name string) string {
 	if len(a.Values[name]) != 1 {
 		return ""
 	}
@@ -114,7 +114,7 @@ func page(message string) error {
 // Parse checks the parameters of a request. A *RefusalError must be sent to the client, and any other error shown to
 // the user.
 func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, error) {
-	values, err := s.pushed(ctx, given(values))
+	values, err := s.pushed(ctx, withoutEmpty(values))
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +124,15 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 			return nil, page("the request has the parameter " + name + " twice")
 		}
 	}
-	r := &Request{Client: a.one("client_id"), RedirectGiven: a.one("redirect_uri") != "", At: s.Micros()}
-	client, err := s.client(ctx, r, a.one("redirect_uri"), s.Clients.Current)
+	r := &Request{Client: a.single("client_id"), RedirectGiven: a.single("redirect_uri") != "", At: s.Micros()}
+	client, err := s.client(ctx, r, a.single("redirect_uri"), s.Clients.Current)
 	if err != nil {
 		return nil, err
 	}
-	if state := a.one("state"); len(state) <= maxState {
+	if state := a.single("state"); len(state) <= maxState {
 		r.State = []byte(state)
 	}
-	badMode := s.mode(r, a.one("response_mode"))
+	badMode := s.mode(r, a.single("response_mode"))
 	err = s.check(ctx, r, client, a, badMode)
 	if err != nil {
 		return nil, s.refusal(r, err)
@@ -180,12 +180,12 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 			return kernel.Refuse(kernel.InvalidRequest, "a parameter was sent twice")
 		}
 	}
-	switch response := a.one("response_type"); {
+	switch response := a.single("response_type"); {
 	case a.Has("request"):
 		return kernel.Refuse(requestNotSupported, "request objects are not supported")
 	case a.Has("request_uri"):
 		return kernel.Refuse(pushedNotSupported, "request_uri is not supported")
-	case len(a.one("state")) > maxState:
+	case len(a.single("state")) > maxState:
 		return kernel.Refuse(kernel.InvalidRequest, "state is longer than %d bytes", maxState)
 	case response == "":
 		return kernel.Refuse(kernel.InvalidRequest, "response_type is missing")
@@ -197,15 +197,15 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	if badMode != "" {
 		return kernel.Refuse(kernel.InvalidRequest, "%s", badMode)
 	}
-	r.Challenge, r.Nonce, r.Hint = a.one("code_challenge"), a.one("nonce"), a.one("login_hint")
-	if locales := a.one("ui_locales"); len(locales) <= maxLocales {
+	r.Challenge, r.Nonce, r.Hint = a.single("code_challenge"), a.single("nonce"), a.single("login_hint")
+	if locales := a.single("ui_locales"); len(locales) <= maxLocales {
 		r.Locales = locales
 	}
-	jkt := a.one("dpop_jkt")
+	jkt := a.single("dpop_jkt")
 	switch {
 	case r.Challenge == "":
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge is missing: PKCE is required")
-	case a.one("code_challenge_method") != "S256":
+	case a.single("code_challenge_method") != "S256":
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge_method must be S256")
 	case !digest(r.Challenge):
 		return kernel.Refuse(kernel.InvalidRequest, "code_challenge must be 43 characters of base64url")
@@ -219,13 +219,13 @@ func (s *Authorize) check(ctx context.Context, r *Request, client *clients.Clien
 	if s.DPoP { // otherwise a bound code could not be redeemed
 		r.JKT = jkt
 	}
-	if err := s.hint(ctx, r, a.one("id_token_hint")); err != nil {
+	if err := s.hint(ctx, r, a.single("id_token_hint")); err != nil {
 		return err
 	}
 	if err := r.prompt(a); err != nil {
 		return err
 	}
-	r.acr(a.one("acr_values"))
+	r.acr(a.single("acr_values"))
 	return s.scope(ctx, r, client, a)
 }
 
@@ -252,7 +252,7 @@ func (s *Authorize) hint(ctx context.Context, r *Request, token string) error {
 
 // prompt evaluates the parameters prompt and max_age (OpenID Connect Core section 3.1.2.1).
 func (r *Request) prompt(a asked) error {
-	words := strings.Fields(a.one("prompt"))
+	words := strings.Fields(a.single("prompt"))
 	for _, word := range words {
 		switch word {
 		case "none":
@@ -268,7 +268,7 @@ func (r *Request) prompt(a asked) error {
 	if r.Silent && len(words) > 1 {
 		return kernel.Refuse(kernel.InvalidRequest, "prompt=none goes with no other")
 	}
-	if text := a.one("max_age"); text != "" {
+	if text := a.single("max_age"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds < 0 {
 			return kernel.Refuse(kernel.InvalidRequest, "max_age must be a number of seconds")
@@ -306,10 +306,10 @@ func (s *Authorize) scope(ctx context.Context, r *Request, client *clients.Clien
 	if err != nil {
 		return err
 	}
-	for _, one := range found {
-		r.Resources = append(r.Resources, one.ID)
+	for _, resource := range found {
+		r.Resources = append(r.Resources, resource.ID)
 	}
-	r.Scope, err = s.Catalog.Scope(ctx, s.Clients.Ceiling(client), found, a.one("scope"))
+	r.Scope, err = s.Catalog.Scope(ctx, s.Clients.Ceiling(client), found, a.single("scope"))
 	return err
 }
 
@@ -330,19 +330,19 @@ func (s *Authorize) refusal(r *Request, err error) error {
 // resources returns the resources of a request. A deleted resource is an error.
 func (s *Authorize) resources(ctx context.Context, r *Request) (list []*resources.Resource, err error) {
 	for _, id := range r.Resources {
-		one, err := s.Catalog.Find(ctx, id)
+		resource, err := s.Catalog.Find(ctx, id)
 		if errors.Is(err, resources.ErrUnknown) {
 			return nil, kernel.Refuse(kernel.InvalidTarget, "a resource of the request is not there any more")
 		}
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, one)
+		list = append(list, resource)
 	}
 	return list, nil
 }
 
-// own reports whether a scope belongs to this server and not to a resource.
-func (s *Authorize) own(word string) bool {
+// isOwn reports whether a scope belongs to this server and not to a resource.
+func (s *Authorize) isOwn(word string) bool {
 	return slices.ContainsFunc(s.Own, func(scope resources.Scope) bool { return scope.Name == word })
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
-// Issuer is the issuer in all tests.
+// Issuer is the issuer of the kernels.
 const Issuer = "https://as.example"
 
 var databases = storetest.Fixture{Schemas: []store.Schema{authserver.Schema()}}
@@ -56,7 +56,7 @@ func Postgres(tb testing.TB) Kernel {
 	return On(tb, databases.Postgres(tb))
 }
 
-// On returns a kernel on an existing database, like that of another node.
+// On returns a kernel on an existing database, such as the kernel of a second node.
 func On(tb testing.TB, db *store.DB) Kernel {
 	tb.Helper()
 	k := Kernel{Clock: NewClock(), Events: new(Events)}
@@ -120,7 +120,7 @@ func (es *Events) add(e kernel.Event) {
 	es.all = append(es.all, e)
 }
 
-// Count returns how many events of an action there were.
+// Count returns the number of recorded events with an action.
 func (es *Events) Count(action string) int {
 	es.mu.Lock()
 	defer es.mu.Unlock()
@@ -133,7 +133,7 @@ func (es *Events) Count(action string) int {
 	return n
 }
 
-// All returns the events so far.
+// All returns the events recorded so far.
 func (es *Events) All() []kernel.Event {
 	es.mu.Lock()
 	defer es.mu.Unlock()
@@ -151,8 +151,8 @@ func Durable(tb testing.TB) Kernel {
 	return On(tb, databases.Start(tb, db))
 }
 
-// SetPassword sets the password of the user with an id. The events name the user by as the actor.
-func SetPassword(ctx context.Context, u *users.Users, id, pass, by string) error {
-	_, err := u.Update(ctx, id, users.Change{Password: &pass}, by)
+// SetPassword sets the password of the user with an id. The audit event names the actor.
+func SetPassword(ctx context.Context, u *users.Users, id, pass, actor string) error {
+	_, err := u.Update(ctx, id, users.Change{Password: &pass}, actor)
 	return err
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/config"
 )
 
-// Flip describes a test that a key of the configuration has an effect: servers with two different values of the key
-// must be observably different.
+// Flip is a test that a key of the configuration has an effect: servers with two different values of the key must be
+// observably different.
 type Flip struct {
-	// First and Other are the two values of the key, as YAML. If First is empty, the key is left out.
+	// First and Other are the two values of the key, as YAML. If First is empty, the key is not set.
 	First, Other string
-	// With are further keys that this one needs to have an effect.
+	// With are values of further keys that the tested key needs to have an effect.
 	With Settings
-	// See returns what can be observed of a server with the given settings.
+	// See observes a server with the given settings and returns the observation.
 	See func(t *testing.T, s Settings) string
-	// Want is what See must return with First and with Other.
+	// Want are the results that See must return with First and with Other.
 	Want [2]string
 }
 
 // Flips tests the keys of the tables, each in a subtest. If outside is set, the tables must contain exactly the keys
-// for which isOutside is true, and otherwise exactly the others.
+// for which isOutside returns true, and otherwise exactly the keys for which it returns false.
 func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	t.Helper()
 	all := make(map[string]Flip)
-	for _, some := range tables {
-		maps.Copy(all, some)
+	for _, table := range tables {
+		maps.Copy(all, table)
 	}
 	for _, key := range config.Keys() {
 		f, ok := all[key.Name]
@@ -55,8 +55,8 @@ func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	}
 }
 
-// isOutside reports whether a key of the configuration takes effect outside of the server's packages: in its listeners,
-// its database or its telemetry.
+// isOutside reports whether a key takes effect outside of the server's packages: in the listeners, the database or the
+// telemetry.
 func isOutside(key string) bool {
 	for _, prefix := range []string{
 		"storage.", "observability.", "counters.", "server.address", "server.idle_timeout", "server.read_timeout",
@@ -72,7 +72,7 @@ func isOutside(key string) bool {
 // Settings are values of keys, as YAML. An empty value leaves its key out.
 type Settings map[string]string
 
-// And returns these settings with additional ones, which take precedence.
+// And returns these settings together with more, whose values take precedence.
 func (s Settings) And(more Settings) Settings {
 	all := make(Settings, len(s)+len(more))
 	maps.Copy(all, s)
@@ -80,7 +80,7 @@ func (s Settings) And(more Settings) Settings {
 	return all
 }
 
-// Text returns a configuration file with the settings, as JSON, which is valid YAML.
+// Text returns a configuration file with the settings. It is JSON, which is valid YAML.
 func (s Settings) Text(tb testing.TB) string {
 	tb.Helper()
 	file := make(map[string]any)
@@ -88,20 +88,20 @@ func (s Settings) Text(tb testing.TB) string {
 		if value == "" {
 			continue
 		}
-		at, names := file, strings.Split(key, ".")
+		section, names := file, strings.Split(key, ".")
 		for _, name := range names[:len(names)-1] {
-			below, ok := at[name].(map[string]any)
+			below, ok := section[name].(map[string]any)
 			if !ok {
 				below = make(map[string]any)
-				at[name] = below
+				section[name] = below
 			}
-			at = below
+			section = below
 		}
 		var read any = value
 		if json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "[{tf0123456789") {
 			read = json.RawMessage(value)
 		}
-		at[names[len(names)-1]] = read
+		section[names[len(names)-1]] = read
 	}
 	text, err := json.Marshal(file)
 	if err != nil {

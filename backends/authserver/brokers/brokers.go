@@ -263,7 +263,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		if err != nil {
 			return nil, err
 		}
-		was, secret := p.UpdatedAt, p.secret
+		previous, secret := p.UpdatedAt, p.secret
 		if err := edit(p); err != nil {
 			return nil, err
 		}
@@ -274,14 +274,14 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 			return nil, err
 		}
 		p.UpdatedAt = b.Now().Truncate(time.Microsecond)
-		if !p.UpdatedAt.After(was) {
-			p.UpdatedAt = was.Add(time.Microsecond)
+		if !p.UpdatedAt.After(previous) {
+			p.UpdatedAt = previous.Add(time.Microsecond)
 		}
 		var changed int64
 		err = exists(b.Change(ctx, topic, "", func(c store.Conn) (err error) {
 			changed, err = c.Exec("UPDATE authserver_brokers SET slug = ?, display_name = ?, config = ?, secret = ?, updated_at = ? WHERE id = ? AND updated_at = ? AND secret = ?",
 				// The secret may be encrypted with another key in the meantime.
-				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, was.UnixMicro(), secret)
+				p.Slug, p.DisplayName, string(p.Config), p.secret, p.UpdatedAt.UnixMicro(), p.ID, previous.UnixMicro(), secret)
 			return err
 		}))
 		if err != nil {
@@ -293,11 +293,11 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 	}
 }
 
-// Delete deletes a provider that no resource uses, and all connections to the provider. It calls each function of may
-// with the stored provider, which can forbid the deletion by returning an error.
-func (b *Brokers) Delete(ctx context.Context, id string, may ...func(p *Provider) error) error {
+// Delete deletes a provider that no resource uses, and all connections to the provider. It calls each function of
+// checks with the stored provider, which can forbid the deletion by returning an error.
+func (b *Brokers) Delete(ctx context.Context, id string, checks ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Allow(may, func() (*Provider, error) {
+		if err := kernel.Allow(checks, func() (*Provider, error) {
 			return scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ?"+c.Lock(), id))
 		}); err != nil {
 			return err

@@ -351,8 +351,8 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestFull checks that no more providers can be stored than are read.
-func TestFull(t *testing.T) {
+// TestMaximumProviders checks that no more providers can be stored than are read.
+func TestMaximumProviders(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		b := newBrokers(t, k, nil)

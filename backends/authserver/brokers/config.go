@@ -70,9 +70,9 @@ type ServiceAccountConfig struct {
 	key  any
 }
 
-// own are the parameters of an authorization request that only this server may set, not the configuration of a
+// reserved are the parameters of an authorization request that only this server may set, not the configuration of a
 // provider.
-var own = []string{
+var reserved = []string{
 	"client_id", "redirect_uri", "response_type", "state", "scope", "code_challenge",
 	"code_challenge_method",
 }
@@ -108,7 +108,7 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 	if err := p.decode(OAuth, c); err != nil {
 		return nil, err
 	}
-	for _, one := range [...]struct {
+	for _, field := range [...]struct {
 		member, address string
 		check           func(address string) (fault string)
 	}{
@@ -116,11 +116,11 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 		{"token_url", c.TokenURL, b.checkAsked},
 		{"revoke_url", c.RevokeURL, b.checkAsked},
 	} {
-		if one.address == "" && one.member == "revoke_url" {
+		if field.address == "" && field.member == "revoke_url" {
 			continue
 		}
-		if fault := one.check(one.address); fault != "" {
-			return nil, p.fault("%s %s", one.member, fault)
+		if fault := field.check(field.address); fault != "" {
+			return nil, p.fault("%s %s", field.member, fault)
 		}
 	}
 	byDefault := func(text *string, value string) {
@@ -144,7 +144,7 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 		return nil, p.fault("client_secret and client_secret_ref are both set")
 	}
 	for name := range maps.Keys(c.ExtraAuthParams) {
-		if slices.Contains(own, strings.ToLower(name)) || strings.HasPrefix(strings.ToLower(name), "code_challenge") {
+		if slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(strings.ToLower(name), "code_challenge") {
 			return nil, p.fault("extra_auth_params must not set %s", name)
 		}
 	}
@@ -255,8 +255,8 @@ func (b *Brokers) checkURL(text string) string {
 	case u.Scheme == "https":
 		return ""
 	}
-	for _, at := range literal(u.Hostname()) {
-		if at.IsLoopback() || b.named(at) {
+	for _, addr := range literal(u.Hostname()) {
+		if addr.IsLoopback() || b.isAllowed(addr) {
 			return ""
 		}
 	}
@@ -274,9 +274,9 @@ func (b *Brokers) checkAsked(text string) string {
 	if err != nil {
 		return "must be a URL"
 	}
-	at := literal(u.Hostname())
-	if len(at) > 0 &&
-		!slices.ContainsFunc(at, func(one netip.Addr) bool { return outbound.Allowed(one, b.options.Networks) }) {
+	addrs := literal(u.Hostname())
+	if len(addrs) > 0 &&
+		!slices.ContainsFunc(addrs, func(addr netip.Addr) bool { return outbound.Allowed(addr, b.options.Networks) }) {
 		return "leads to " + u.Hostname() +
 			", which is not public: add its network to server.allow_networks, or to allow_networks of the Caddyfile"
 	}
@@ -288,13 +288,13 @@ func literal(host string) []netip.Addr {
 	if host == "localhost" {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	}
-	if at, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{at.Unmap()}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr.Unmap()}
 	}
 	return nil
 }
 
-// named reports whether an address is in a network that the operator has allowed.
-func (b *Brokers) named(at netip.Addr) bool {
-	return slices.ContainsFunc(b.options.Networks, func(n netip.Prefix) bool { return n.Contains(at) })
+// isAllowed reports whether an address is in a network that the operator has allowed.
+func (b *Brokers) isAllowed(addr netip.Addr) bool {
+	return slices.ContainsFunc(b.options.Networks, func(n netip.Prefix) bool { return n.Contains(addr) })
 }

@@ -190,7 +190,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.param)
 		}
 	}
-	for _, name := range own {
+	for _, name := range reserved {
 		for _, claim := range []string{name, strings.ToUpper(name), name + ".x"} {
 			if Check([]Rule{{Claim: claim, From: Roles}}, false) == nil {
 				t.Errorf("%s can be made", claim)
@@ -266,7 +266,7 @@ func FuzzRules(f *testing.F) {
 			t.Error(err)
 		}
 		for name := range maps.Keys(names) {
-			if name != "iss" && slices.ContainsFunc(own, func(one string) bool { return strings.EqualFold(one, name) }) {
+			if name != "iss" && slices.ContainsFunc(reserved, func(one string) bool { return strings.EqualFold(one, name) }) {
 				t.Errorf("%s has %s", object, name)
 			}
 		}

@@ -17,7 +17,7 @@ const (
 	maxValue      = 500 // characters
 )
 
-// RolesFault describes what is wrong with the roles of a user or a group. It is empty if they are valid.
+// RolesFault returns the fault of the roles of a user or a group, or "" if they are valid.
 func RolesFault(roles []string) string {
 	if len(roles) > maxRoles {
 		return fmt.Sprintf("there are more than %d roles", maxRoles)
@@ -33,7 +33,7 @@ func RolesFault(roles []string) string {
 	return ""
 }
 
-// AttributesFault describes what is wrong with the attributes of a user. It is empty if they are valid.
+// AttributesFault returns the fault of the attributes of a user, or "" if they are valid.
 func AttributesFault(attributes map[string][]string) string {
 	if len(attributes) > maxAttributes {
 		return fmt.Sprintf("there are more than %d attributes", maxAttributes)
@@ -46,7 +46,7 @@ func AttributesFault(attributes map[string][]string) string {
 	return ""
 }
 
-// AttributeFault describes what is wrong with one attribute. It is empty if the attribute is valid.
+// AttributeFault returns the fault of one attribute, or "" if it is valid.
 func AttributeFault(name string, values []string) string {
 	switch {
 	case !attributeName.MatchString(name):
@@ -62,7 +62,7 @@ func AttributeFault(name string, values []string) string {
 	return ""
 }
 
-// line reports whether a text is one line that both databases can store.
+// line reports whether a text is a single line that both databases can store.
 func line(one string) bool {
 	return utf8.ValidString(one) && text.IsLine(one) && text.Storable(one) == one
 }

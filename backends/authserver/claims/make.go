@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Facts are the data of a user of which rules make claims.
+// Facts are the data about a user from which claim rules make claims.
 type Facts struct {
 	// Roles are the roles of the user and of the user's groups.
 	Roles, Groups []string
 	Attributes    map[string][]string
 }
 
-// plainNumber matches a number without an exponent that every JSON parser represents.
+// plainNumber matches a number without an exponent that every JSON parser can represent.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?$`)
 
-// maxMembers bounds the claims of rules in a token, in bytes of JSON, since tokens are sent in a header of each
-// request.
+// maxMembers is the maximum size of the custom claims in a token, in bytes of JSON. It is limited since tokens are sent
+// in a header of each request.
 const maxMembers = 8 << 10
 
-// Members are the claims that rules have made. A nil *Members has none.
+// Members are the claims made by claim rules. A nil *Members is empty.
 type Members struct {
-	// Left are the names of claims that were left out because the token would have become too large.
+	// Left are the names of claims that were omitted because the token would have become too large.
 	Left []string
 
 	object map[string]any
 	size   int
 }
 
-// Wanted returns the rules of the lists that apply to a place and the scope of a token. It does not allocate if there
-// are none.
+// Wanted returns the rules of the lists that apply to a place and to the scope of a token. If no rule applies, it does
+// not allocate.
 func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
 	for _, list := range lists {
 		for i := range list {
@@ -43,34 +43,34 @@ func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
 	return rules
 }
 
-// Make makes the claims of rules. An attribute without a value is left out. If several rules make lists of the
-// same name, the claim has the values of all of them; otherwise the first rule wins.
+// Make makes the claims of rules from facts. An attribute without a value is omitted. If several rules make lists under
+// the same name, the claim has all their values; otherwise the first rule wins.
 func Make(rules []Rule, facts *Facts) *Members {
 	m := &Members{object: make(map[string]any)}
 	for i := range rules {
-		if value := rules[i].value(facts); value != nil && !m.put(rules[i].Claim, value) {
+		if value := rules[i].value(facts); value != nil && !m.add(rules[i].Claim, value) {
 			m.Left = append(m.Left, rules[i].Claim)
 		}
 	}
 	return m
 }
 
-// put adds a claim, and reports whether there was room for it.
-func (m *Members) put(claim string, value any) bool {
+// add adds a claim. It returns false if the claim does not fit into maxMembers.
+func (m *Members) add(claim string, value any) bool {
 	path := steps(claim)
-	at := m.object
+	parent := m.object
 	for _, step := range path[:len(path)-1] {
-		next, ok := at[step].(map[string]any)
+		next, ok := parent[step].(map[string]any)
 		if !ok {
-			if at[step] != nil { // a rule of another list has made a value here
+			if parent[step] != nil { // a rule of another list has made a value here
 				return true
 			}
 			next = make(map[string]any)
 		}
-		at[step], at = next, next
+		parent[step], parent = next, next
 	}
 	last := path[len(path)-1]
-	if before, there := at[last]; there {
+	if before, there := parent[last]; there {
 		list, ok := before.([]string)
 		more, too := value.([]string)
 		if !ok || !too {
@@ -83,21 +83,22 @@ func (m *Members) put(claim string, value any) bool {
 		return false
 	}
 	m.size += len(claim) + len(text)
-	at[last] = value
+	parent[last] = value
 	return true
 }
 
 func union(list, more []string) []string {
 	list = slices.Clone(list)
-	for _, one := range more {
-		if !slices.Contains(list, one) {
-			list = append(list, one)
+	for _, value := range more {
+		if !slices.Contains(list, value) {
+			list = append(list, value)
 		}
 	}
 	return list
 }
 
-// Append adds the claims to the text of a JSON object, which must have a member, and returns it.
+// Append inserts the claims into the text of a JSON object, which must have at least one member, and returns the new
+// text.
 func (m *Members) Append(object []byte) []byte {
 	if m == nil {
 		return object
@@ -125,7 +126,7 @@ func (m *Members) prune(object map[string]any) {
 	}
 }
 
-// value returns the value of a rule, or nil if there is none.
+// value returns the value of a rule for a user, or nil if the user has no value.
 func (r *Rule) value(f *Facts) any {
 	name, ok := strings.CutPrefix(r.From, Attribute)
 	if !ok {
@@ -159,17 +160,17 @@ func (r *Rule) value(f *Facts) any {
 	return values[0]
 }
 
-// filter returns the roles or groups that a rule selects. Without any it returns an empty list and not nil, so that a
-// client learns that a user has lost the last one.
+// filter returns the roles or groups that a rule selects. If it selects nothing, the list is empty but not nil, so that
+// a client learns that the user has lost the last role or group.
 func (r *Rule) filter(list []string) []string {
 	through := []string{}
-	for _, one := range list {
-		rest, ok := strings.CutPrefix(one, r.Prefix)
+	for _, name := range list {
+		rest, ok := strings.CutPrefix(name, r.Prefix)
 		if !ok {
 			continue
 		}
 		if !r.Strip {
-			rest = one
+			rest = name
 		}
 		if rest != "" && !slices.Contains(through, rest) {
 			through = append(through, rest)

@@ -1,5 +1,5 @@
-// Package claims makes claims of the roles, groups and attributes of users. Rules of a client or a resource define
-// which claims there are, under which names, and in which tokens.
+// Package claims makes token claims from the roles, groups and attributes of users. Claim rules of a client or a
+// resource define the claims, their names, and the tokens that contain them.
 package claims
 
 import (
@@ -12,22 +12,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// The places that contain claims.
+// The places of claims: kinds of tokens and responses.
 const (
 	AccessToken = "access_token"
 	IDToken     = "id_token"
 	UserInfo    = "userinfo"
 )
 
-// The sources of claims: all roles or groups of a user, or the attribute whose name follows.
+// The sources of claims: all roles or groups of a user, or an attribute, whose name follows the prefix.
 const (
 	Roles     = "roles"
 	Groups    = "groups"
 	Attribute = "attributes."
 )
 
-// The types of a claim of an attribute. A list has all values of the attribute, the others the first one. A claim of
-// roles or groups is always a list.
+// The types of a claim made from an attribute. A list has all values of the attribute; the other types have only the
+// first value. A claim from roles or groups is always a list.
 const (
 	Text    = "string"
 	List    = "list"
@@ -37,19 +37,19 @@ const (
 
 // Rule makes one claim.
 type Rule struct {
-	// Claim is the name of the claim. Points separate the names of nested objects, such as realm_access.roles, except in
+	// Claim is the name of the claim. Dots separate the names of nested objects, such as realm_access.roles, except in
 	// a URL.
 	Claim string `json:"claim"`
-	// From is Roles, Groups, or Attribute with the name of one.
+	// From is the source: Roles, Groups, or Attribute followed by the name of an attribute.
 	From string `json:"from"`
-	// Prefix selects the roles or groups that begin with it, and Strip removes it from their names.
+	// Prefix selects the roles or groups whose names begin with it. Strip removes the prefix from the names.
 	Prefix string `json:"prefix,omitempty"`
 	Strip  bool   `json:"strip_prefix,omitempty"`
-	// Type is the type of a claim of an attribute. Default: Text.
+	// Type is the type of a claim made from an attribute. Default: Text.
 	Type string `json:"type,omitempty"`
-	// Scope is a scope that the token must have. Default: every token has the claim.
+	// Scope is a scope that the token must have to contain the claim. Default: every token contains the claim.
 	Scope string `json:"scope,omitempty"`
-	// In are the places of the claim. Default: all for a rule of a client, and access tokens for a rule of a resource.
+	// In are the places of the claim. Default: all places for a client's rule, and access tokens for a resource's rule.
 	In []string `json:"in,omitempty"`
 }
 
@@ -60,9 +60,9 @@ const (
 	maxLevels = 3
 )
 
-// own are the claims that the server itself makes, or that decide whether a token is valid. No rule can make one of
-// them, in upper or lower case: encoding/json ignores the case of names.
-var own = []string{
+// reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such
+// a claim, in upper or lower case, since encoding/json ignores the case of names.
+var reserved = []string{
 	"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "typ", "alg", "kid", "cnf", "act", "may_act", "nonce", "azp", "acr",
 	"amr", "auth_time", "at_hash", "c_hash", "s_hash", "sid", "sub_id",
 	"events", "toe", "txn", "client_id", "scope", "scp", "authorization_details", "active", "username", "token_type",
@@ -78,7 +78,7 @@ var (
 	scopeWord     = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,255}$`)
 )
 
-// steps returns the names of the nested objects of a claim, from the outermost one.
+// steps returns the names of the nested objects in the name of a claim, outermost first.
 func steps(claim string) []string {
 	if strings.Contains(claim, "://") {
 		return []string{claim}
@@ -86,8 +86,8 @@ func steps(claim string) []string {
 	return strings.Split(claim, ".")
 }
 
-// Check returns an error with status 400 for rules that are not valid. Rules of a resource must be for access tokens
-// only.
+// Check returns an error with status 400 if a rule is invalid. If resource is set, the rules belong to a resource and
+// must be for access tokens only.
 func Check(rules []Rule, resource bool) error {
 	if len(rules) > maxRules {
 		return refuse("claim_rules", fmt.Sprintf("must be at most %d", maxRules))
@@ -110,8 +110,8 @@ func refuse(param, message string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", param, message).With(param)
 }
 
-// claimFault describes what is wrong with the name of the claim, also in view of the rules before it. It is empty if
-// the name is valid.
+// claimFault returns the fault of the claim's name, or "". The rules in before precede this rule; the name must not
+// conflict with theirs.
 func (r *Rule) claimFault(before []Rule) string {
 	path := steps(r.Claim)
 	switch {
@@ -119,12 +119,12 @@ func (r *Rule) claimFault(before []Rule) string {
 		len(path) > maxLevels:
 		return fmt.Sprintf("must be a name of at most %d letters, digits and characters of URLs, with at most %d names"+
 			" between points", maxClaim, maxLevels)
-	case slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, path[0]) }):
+	case slices.ContainsFunc(reserved, func(name string) bool { return strings.EqualFold(name, path[0]) }):
 		return "is a claim of the server's own, which no rule makes"
 	}
 	for i := range before {
-		other := steps(before[i].Claim)
-		if n := min(len(path), len(other)); slices.Equal(path[:n], other[:n]) && (len(path) != len(other) ||
+		earlier := steps(before[i].Claim)
+		if n := min(len(path), len(earlier)); slices.Equal(path[:n], earlier[:n]) && (len(path) != len(earlier) ||
 			r.From == before[i].From && r.Prefix == before[i].Prefix) {
 			return "is made by another rule, or lies within what another one makes"
 		}
@@ -140,7 +140,7 @@ func (r *Rule) fromFault() string {
 	return "must be roles, groups, or attributes. with the name of one"
 }
 
-// prefixFault describes what is wrong with the prefix. It is empty if the prefix is valid.
+// prefixFault returns the fault of the prefix, or "" if it is valid.
 func (r *Rule) prefixFault() string {
 	switch {
 	case r.Prefix == "" && r.Strip:
@@ -170,8 +170,7 @@ func (r *Rule) scopeFault() string {
 	return ""
 }
 
-// inFault describes what is wrong with the places of the claim. It is empty if they are valid. resource is set for a
-// rule of a resource.
+// inFault returns the fault of the places, or "" if they are valid. If resource is set, the rule belongs to a resource.
 func (r *Rule) inFault(resource bool) string {
 	for i, place := range r.In {
 		switch {
@@ -189,7 +188,7 @@ func (r *Rule) inFault(resource bool) string {
 // Outside returns the name of the outermost member of the claim.
 func (r *Rule) Outside() string { return steps(r.Claim)[0] }
 
-// acts reports whether the rule applies to a place and the scope of a token.
+// acts reports whether the rule applies to a place and to the scope of a token.
 func (r *Rule) acts(place string, scope []string) bool {
 	return (len(r.In) == 0 || slices.Contains(r.In, place)) && (r.Scope == "" || slices.Contains(scope, r.Scope))
 }

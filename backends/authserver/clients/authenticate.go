@@ -177,9 +177,9 @@ func parseBasic(header string) (id, secret string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	for _, half := range [...]*string{&id, &secret} {
-		if strings.ContainsAny(*half, "%+") {
-			if *half, err = url.QueryUnescape(*half); err != nil {
+	for _, part := range [...]*string{&id, &secret} {
+		if strings.ContainsAny(*part, "%+") {
+			if *part, err = url.QueryUnescape(*part); err != nil {
 				return "", "", false
 			}
 		}
@@ -220,8 +220,8 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 	}
 	token, err := verifier.Verify(ctx, sent.assertion)
 	if err != nil {
-		if bad, ok := errors.AsType[jwt.Error](err); ok {
-			return nil, sent.refuse("the assertion: " + bad.Error())
+		if invalid, ok := errors.AsType[jwt.Error](err); ok {
+			return nil, sent.refuse("the assertion: " + invalid.Error())
 		}
 		return nil, err
 	}

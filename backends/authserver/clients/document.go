@@ -64,14 +64,14 @@ var ErrNoDocument = errors.New("the client has no metadata document that is used
 
 // fetch fetches a document once for all concurrent callers. Each caller waits no longer than its own context lasts. If
 // again is set, fetch ignores that the stored copy is still fresh.
-func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, error) {
+func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client, error) {
 	flight := cs.flights.DoChan(id, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
 		known, err := cs.Find(ctx, id)
 		if err != nil && !errors.Is(err, ErrUnknown) {
 			return nil, err
 		}
-		if known != nil && !again && cs.Now().Before(known.FreshUntil) { // stored by a flight that has just ended
+		if known != nil && !refetch && cs.Now().Before(known.FreshUntil) { // stored by a flight that has just ended
 			return known, nil
 		}
 		get := cs.options.Documents.Fetch
@@ -87,7 +87,7 @@ func (cs *Clients) fetch(ctx context.Context, id string, again bool) (*Client, e
 			return nil, err
 		}
 		c.ID = id
-		return cs.put(ctx, c)
+		return cs.storeDocumented(ctx, c)
 	})
 	select {
 	case done := <-flight:
@@ -148,9 +148,9 @@ func (cs *Clients) documented(document *documents.Document) (*Client, error) {
 	return c, nil
 }
 
-// put stores a client with the metadata of its document. It keeps the scope and status that an administrator has set,
-// and whether the client is an agent.
-func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
+// storeDocumented stores a client with the metadata of its document. It keeps the scope and status that an
+// administrator has set, and whether the client is an agent.
+func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, error) {
 	done := ""
 	now := cs.Now().Truncate(time.Microsecond)
 	c.Status, c.IssuedAt, c.UpdatedAt = Active, now, now
@@ -168,7 +168,7 @@ func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 			return err
 		}
 		c.Scope, c.Status, c.Agent, c.IssuedAt = known.Scope, known.Status, known.Agent, known.IssuedAt
-		if same(c, known) {
+		if unchanged(c, known) {
 			c.UpdatedAt = known.UpdatedAt
 		} else {
 			done = "client.updated"
@@ -193,8 +193,8 @@ func (cs *Clients) put(ctx context.Context, c *Client) (*Client, error) {
 	return c, nil
 }
 
-// same reports whether the client c, from a document, equals the stored client known.
-func same(c, known *Client) bool {
+// unchanged reports whether the client c, from a document, equals the stored client known.
+func unchanged(c, known *Client) bool {
 	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText &&
 		text(c.Metadata) == text(known.Metadata) &&
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)

@@ -114,9 +114,9 @@ func (c *Client) become(next *Client) (changed []string) {
 	if c.SelfDeclared() {
 		metadata.FirstParty, metadata.Claims = false, nil
 	}
-	for _, one := range []struct {
-		name      string
-		was, next any
+	for _, member := range []struct {
+		name          string
+		current, next any
 	}{
 		{"client_name", c.Name, next.Name},
 		{"token_endpoint_auth_method", c.AuthMethod, next.AuthMethod},
@@ -127,8 +127,8 @@ func (c *Client) become(next *Client) (changed []string) {
 		{"agent_description", c.AgentText, next.AgentText},
 		{"metadata", c.Metadata, metadata},
 	} {
-		if text(one.was) != text(one.next) {
-			changed = append(changed, one.name)
+		if text(member.current) != text(member.next) {
+			changed = append(changed, member.name)
 		}
 	}
 	c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = next.Name, next.AuthMethod, next.Redirects, next.Grants,
@@ -148,15 +148,15 @@ func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given,
 		return g.Hash, nil
 	case g.Secret != "":
 		if stored.Secret != "" {
-			if same, err := cs.verify(ctx, stored, g.Secret); err != nil {
+			if matches, err := cs.verify(ctx, stored, g.Secret); err != nil {
 				return "", err
-			} else if same {
-				anew, err := cs.Stored(ctx, stored.ID) // it may have been hashed anew
+			} else if matches {
+				current, err := cs.Stored(ctx, stored.ID) // it may have been hashed anew
 				if err != nil {
 					return "", err
 				}
-				*stored = *anew
-				return anew.Secret, nil
+				*stored = *current
+				return current.Secret, nil
 			}
 		}
 		return cs.hashed(ctx, g.Secret)

@@ -10,29 +10,29 @@ import (
 
 // MatchRedirect returns the redirect URI for a response. If the request contains a URI, that must be registered.
 // Without a requested URI, the client must have registered exactly one. Otherwise ok is false.
-func (c *Client) MatchRedirect(asked string) (uri string, ok bool) {
-	if asked == "" {
+func (c *Client) MatchRedirect(requested string) (uri string, ok bool) {
+	if requested == "" {
 		if len(c.Redirects) != 1 {
 			return "", false
 		}
 		return c.Redirects[0], true
 	}
-	return asked, matchAny(c.Redirects, asked)
+	return requested, matchAny(c.Redirects, requested)
 }
 
 // matchAny reports whether the requested URI equals one of the registered URIs, character by character. In a loopback
 // URI the port may differ, since a native application uses any free port (RFC 8252 section 7.3), and an empty path
 // equals "/".
-func matchAny(registered []string, asked string) bool {
-	if len(asked) > maxURI {
+func matchAny(registered []string, requested string) bool {
+	if len(requested) > maxURI {
 		return false
 	}
-	if slices.Contains(registered, asked) {
+	if slices.Contains(registered, requested) {
 		return true
 	}
-	if bare, ok := portless(asked); ok {
-		for _, one := range registered {
-			if other, ok := portless(one); ok && other == bare {
+	if bare, ok := portless(requested); ok {
+		for _, uri := range registered {
+			if other, ok := portless(uri); ok && other == bare {
 				return true
 			}
 		}

@@ -333,7 +333,7 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 	if err != nil {
 		return nil, "", err
 	}
-	made, stored, err := cs.newSecret(ctx)
+	secret, stored, err := cs.newSecret(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -348,7 +348,7 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		case !secretly:
 			c.Secret = ""
 		case c.Secret == "":
-			c.Secret, clear = stored, made
+			c.Secret, clear = stored, secret
 		}
 		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = fresh.Name, fresh.AuthMethod, fresh.Redirects,
 			fresh.Grants, fresh.Responses
@@ -429,8 +429,8 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 }
 
 // SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode calls each function of
-// may with the current mode, which can forbid the change by returning an error.
-func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now string) error) error {
+// checks with the current mode, which can forbid the change by returning an error.
+func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(now string) error) error {
 	switch mode {
 	case Open, ApprovedRedirects, AdminOnly, "":
 	default:
@@ -438,7 +438,7 @@ func (cs *Clients) SetMode(ctx context.Context, mode string, may ...func(now str
 			"mode must be open, approved_redirects or admin_only").With("mode")
 	}
 	return cs.Change(ctx, "settings", modeSetting, func(c store.Conn) error {
-		if err := kernel.Allow(may, func() (string, error) { return cs.modeIn(c) }); err != nil {
+		if err := kernel.Allow(checks, func() (string, error) { return cs.modeIn(c) }); err != nil {
 			return err
 		}
 		if mode == "" {

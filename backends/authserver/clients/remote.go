@@ -36,8 +36,8 @@ func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
 	}
 }
 
-// at returns the key set that is published at a URI.
-func (r *remotes) at(uri string) *jwks.Source {
+// source returns the key set that is published at a URI.
+func (r *remotes) source(uri string) *jwks.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found := r.sources[uri]; found != nil {
@@ -77,7 +77,7 @@ type published struct {
 
 // Find implements jwks.Finder.
 func (p published) Find(ctx context.Context, kid, algorithm string) ([]any, error) {
-	source := p.at(p.uri)
+	source := p.source(p.uri)
 	if found, ok := source.Kept(kid, algorithm); ok {
 		return found, nil // known keys need not wait
 	}

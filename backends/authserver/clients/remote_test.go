@@ -22,7 +22,7 @@ func TestRemotes(t *testing.T) {
 	defer r.end()
 	for i := range maxSources + 10 {
 		uri := fmt.Sprintf("https://c%d.example/keys", i)
-		if at := r.at(uri); at != r.at(uri) || at.JWKS != uri || len(r.sources) > maxSources {
+		if at := r.source(uri); at != r.source(uri) || at.JWKS != uri || len(r.sources) > maxSources {
 			t.Fatalf("%d sources", len(r.sources))
 		}
 	}

@@ -89,11 +89,11 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	}
 	hasPepper := len(cs.options.Pepper) > 0
 	if strings.HasPrefix(stored, peppered) || stored == "" && hasPepper {
-		made := cs.pepper(clear) // also without a pepper, in which case it never matches
-		return subtle.ConstantTimeCompare([]byte(made), []byte(stored)) == 1 && hasPepper, nil
+		digest := cs.pepper(clear) // also without a pepper, in which case it never matches
+		return subtle.ConstantTimeCompare([]byte(digest), []byte(stored)) == 1 && hasPepper, nil
 	}
 	known := cs.proven.sum(id, stored, clear)
-	if stored != "" && cs.proven.has(id, known) {
+	if stored != "" && cs.proven.verified(id, known) {
 		return true, nil
 	}
 	ok, err := cs.options.Hasher.Verify(ctx, stored, clear)
@@ -104,12 +104,12 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 		cs.proven.add(id, known)
 		return true, nil
 	}
-	anew, err := cs.hashed(ctx, clear)
+	current, err := cs.hashed(ctx, clear)
 	if err != nil {
 		return false, err
 	}
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
-		_, err := conn.Exec("UPDATE authserver_clients SET secret = ? WHERE id = ? AND secret = ?", anew, id, stored)
+		_, err := conn.Exec("UPDATE authserver_clients SET secret = ? WHERE id = ? AND secret = ?", current, id, stored)
 		return err
 	})
 	return true, err
@@ -154,7 +154,7 @@ func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-func (p *proven) has(id string, sum [sha256.Size]byte) bool {
+func (p *proven) verified(id string, sum [sha256.Size]byte) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	known, ok := p.all[id]

@@ -47,14 +47,14 @@ func scan(r store.Row) (*Client, error) {
 func (cs *Clients) Stored(ctx context.Context, id string) (*Client, error) { return cs.read(ctx, id) }
 
 func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
-	return kernel.Read(ctx, cs.Server, func(c store.Conn) (*Client, error) { return in(c, id, "") })
+	return kernel.Read(ctx, cs.Server, func(c store.Conn) (*Client, error) { return readIn(c, id, "") })
 }
 
-// in returns a stored client, or ErrUnknown. The text lock is empty or c.Lock(), which locks the row until the end of
-// the transaction.
-func in(c store.Conn, id, lock string) (*Client, error) {
-	one, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
-	return one, kernel.IfNoRows(err, ErrUnknown)
+// readIn returns a stored client, or ErrUnknown. The text lock is empty or c.Lock(), which locks the row until the end
+// of the transaction.
+func readIn(c store.Conn, id, lock string) (*Client, error) {
+	client, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
+	return client, kernel.IfNoRows(err, ErrUnknown)
 }
 
 // Filter selects clients.
@@ -70,8 +70,8 @@ type Filter struct {
 func (f Filter) Listing() kernel.Listing {
 	l := f.listing()
 	if f.Text != "" {
-		like := kernel.Containing(f.Text)
-		l.And("(lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!')", like, like)
+		pattern := kernel.Containing(f.Text)
+		l.And("(lower(name) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!')", pattern, pattern)
 	}
 	return l
 }
@@ -166,8 +166,8 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 	for _, c := range list {
 		_, err := cs.Find(ctx, c.ID)
 		if errors.Is(err, ErrUnknown) {
-			one := *c
-			if _, err = cs.Create(ctx, &one); store.IsUniqueViolation(err) {
+			client := *c
+			if _, err = cs.Create(ctx, &client); store.IsUniqueViolation(err) {
 				err = nil // another node has stored it
 			}
 		}
@@ -183,7 +183,7 @@ func (cs *Clients) Seed(ctx context.Context, list []*Client) error {
 // agent.
 func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) error) (edited *Client, err error) {
 	err = cs.Change(ctx, topic, id, func(conn store.Conn) error {
-		c, err := in(conn, id, conn.Lock())
+		c, err := readIn(conn, id, conn.Lock())
 		if err != nil {
 			return err
 		}
@@ -205,11 +205,11 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 }
 
 // SetStatus sets the status of a client. The status of a revoked client cannot be changed; the error is then
-// ErrRevoked. SetStatus calls each function of may with the stored client, which can forbid the change by returning an
-// error.
-func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func(c *Client) error) (*Client, error) {
+// ErrRevoked. SetStatus calls each function of checks with the stored client, which can forbid the change by returning
+// an error.
+func (cs *Clients) SetStatus(ctx context.Context, id, status string, checks ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
-		if err := kernel.Allow(may, func() (*Client, error) { return c, nil }); err != nil {
+		if err := kernel.Allow(checks, func() (*Client, error) { return c, nil }); err != nil {
 			return err
 		}
 		if c.Status == Revoked && status != Revoked {
@@ -224,10 +224,10 @@ func (cs *Clients) SetStatus(ctx context.Context, id, status string, may ...func
 var ErrRevoked = errors.New("the client was revoked, which is for good")
 
 // Delete deletes a client and the consents for it. The caller must revoke the client's tokens. Delete calls each
-// function of may with the stored client, which can forbid the deletion by returning an error.
-func (cs *Clients) Delete(ctx context.Context, id string, may ...func(c *Client) error) error {
+// function of checks with the stored client, which can forbid the deletion by returning an error.
+func (cs *Clients) Delete(ctx context.Context, id string, checks ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
-		if err := kernel.Allow(may, func() (*Client, error) { return in(c, id, c.Lock()) }); err != nil {
+		if err := kernel.Allow(checks, func() (*Client, error) { return readIn(c, id, c.Lock()) }); err != nil {
 			return err
 		}
 		n, err := c.Exec("DELETE FROM authserver_clients WHERE id = ?", id)

@@ -113,15 +113,15 @@ func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 // removeIdle removes idle clients that match a condition, up to limit. It searches for them before the write
 // transaction, which checks each client again.
 func (cs *Clients) removeIdle(
-	ctx context.Context, limit int, reason, where string, args ...any,
+	ctx context.Context, limit int, reason, condition string, args ...any,
 ) (total int, err error) {
 	if limit <= 0 {
 		return 0, nil
 	}
-	where = idle + " AND " + where
+	condition = idle + " AND " + condition
 	found, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]string, error) {
 		return store.List(c, func(r store.Row) (id string, err error) { return id, r.Scan(&id) },
-			"SELECT id FROM authserver_clients c WHERE "+where+" ORDER BY seen_at, issued_at LIMIT ?",
+			"SELECT id FROM authserver_clients c WHERE "+condition+" ORDER BY seen_at, issued_at LIMIT ?",
 			append(slices.Clone(args), limit)...)
 	})
 	if err != nil {
@@ -129,7 +129,7 @@ func (cs *Clients) removeIdle(
 	}
 	// Each client is found by its id. Without statistics, PostgreSQL would read the whole index of the other columns;
 	// the condition is therefore changed so that no other index fits it.
-	still := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(where)
+	still := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(condition)
 	for part := range slices.Chunk(found, unusedRows) {
 		var gone []string
 		err := cs.Write(ctx, func(c store.Conn) error {

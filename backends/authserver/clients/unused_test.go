@@ -147,8 +147,8 @@ func TestUnused(t *testing.T) {
 	})
 }
 
-// TestSeen checks that the use of a client is written at most once an hour.
-func TestSeen(t *testing.T) {
+// TestLastUseWrittenHourly checks that the use of a client is written at most once an hour.
+func TestLastUseWrittenHourly(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		ctx := context.WithoutCancel(t.Context())

@@ -50,7 +50,7 @@ type Config struct {
 	Upstreams []Upstream
 
 	issuer *url.URL
-	given  map[string]bool // the keys that are set by the file or the environment
+	isSet  map[string]bool // the keys that are set by the file or the environment
 }
 
 // Server configures the public listener and the issuer.
@@ -399,7 +399,7 @@ func (c *Config) Networks() []netip.Prefix {
 }
 
 // Given reports whether the file or the environment sets a key.
-func (c *Config) Given(key string) bool { return c.given[key] }
+func (c *Config) Given(key string) bool { return c.isSet[key] }
 
 // minSecret is the minimum length, in characters, of a secret that signs values.
 const minSecret = 32
@@ -408,8 +408,8 @@ const minSecret = 32
 // and shown in the notices of the administration API.
 func (c *Config) Warnings() []string {
 	var w []string
-	add := func(on bool, text string) {
-		if on {
+	add := func(condition bool, text string) {
+		if condition {
 			w = append(w, text)
 		}
 	}

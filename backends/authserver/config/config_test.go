@@ -91,7 +91,7 @@ func cmpOr(text, other string) string {
 var defaults = func() *Config {
 	c := new(Config)
 	for i := range keys {
-		if err := set(keys[i].at(c), keys[i].Default); err != nil {
+		if err := set(keys[i].pointer(c), keys[i].Default); err != nil {
 			panic(keys[i].Name + ": " + err.Error())
 		}
 	}
@@ -120,7 +120,7 @@ func TestDefaults(t *testing.T) {
 // sample returns a value of a key that differs from its default, as it is written in the file and in the environment,
 // and its text.
 func sample(k *Key) (yaml, env, text string) {
-	switch k.at(new(Config)).(type) {
+	switch k.pointer(new(Config)).(type) {
 	case *bool:
 		if k.Default == "true" {
 			return "false", "0", "false"
@@ -141,7 +141,7 @@ func sample(k *Key) (yaml, env, text string) {
 // read loads without the rules.
 func read(t *testing.T, text string, vars map[string]string) *loader {
 	t.Helper()
-	l := &loader{Config: &Config{given: make(map[string]bool)}, env: func(name string) string { return vars[name] }}
+	l := &loader{Config: &Config{isSet: make(map[string]bool)}, env: func(name string) string { return vars[name] }}
 	l.file([]byte(text))
 	for i := range keys {
 		l.key(&keys[i])
@@ -184,7 +184,7 @@ func TestPrecedence(t *testing.T) {
 			emptied := maps.Clone(vars)
 			emptied[v] = ""
 			other := file
-			if _, bool := k.at(new(Config)).(*bool); bool {
+			if _, bool := k.pointer(new(Config)).(*bool); bool {
 				other = nested(k.Name, cmpOr(k.Default, "false"))
 			}
 			sources = append(sources, source{"", above, want, true}, source{other, above, want, true}, source{file, emptied, want, true}, source{"", emptied, k.Text(defaults), false})

@@ -133,7 +133,7 @@ func code(text string) string {
 
 // typeOf returns the name of the type of a key: string, bool, int, float, duration or list of string.
 func typeOf(k *Key) string {
-	switch k.at(new(Config)).(type) {
+	switch k.pointer(new(Config)).(type) {
 	case *bool:
 		return "bool"
 	case *int:

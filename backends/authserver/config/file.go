@@ -15,9 +15,9 @@ import (
 var sections = func() map[string]bool {
 	s := make(map[string]bool)
 	for i := range keys {
-		for at, c := range keys[i].Name {
+		for index, c := range keys[i].Name {
 			if c == '.' {
-				s[keys[i].Name[:at]] = true
+				s[keys[i].Name[:index]] = true
 			}
 		}
 	}
@@ -84,8 +84,9 @@ func plain(n *yaml.Node) error {
 	return nil
 }
 
-// at records a fault of the node n, which is the value of the key called name or of the whole file if name is empty.
-func (l *loader) at(name string, n *yaml.Node, format string, args ...any) {
+// faultAt records a fault of the node n, which is the value of the key called name or of the whole file if name is
+// empty.
+func (l *loader) faultAt(name string, n *yaml.Node, format string, args ...any) {
 	if name == "" {
 		name = "the file"
 	}
@@ -95,27 +96,27 @@ func (l *loader) at(name string, n *yaml.Node, format string, args ...any) {
 // section reads a mapping. The names of its keys begin with prefix.
 func (l *loader) section(prefix string, n *yaml.Node) {
 	if err := plain(n); err != nil {
-		l.at(strings.TrimSuffix(prefix, "."), n, "%s", err)
+		l.faultAt(strings.TrimSuffix(prefix, "."), n, "%s", err)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		l.at(strings.TrimSuffix(prefix, "."), n, "must be a section with keys")
+		l.faultAt(strings.TrimSuffix(prefix, "."), n, "must be a section with keys")
 		return
 	}
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		word, value := n.Content[i], n.Content[i+1]
 		if word.Kind != yaml.ScalarNode || len(word.Value) > 100 {
-			l.at(strings.TrimSuffix(prefix, "."), word, "a key must be a word")
+			l.faultAt(strings.TrimSuffix(prefix, "."), word, "a key must be a word")
 			continue
 		}
 		name := prefix + word.Value
 		if seen[name] {
-			l.at(name, word, "is given twice")
+			l.faultAt(name, word, "is given twice")
 			continue
 		}
 		seen[name] = true
-		switch seeds := l.lists.of(name); {
+		switch seeds := l.lists.node(name); {
 		case seeds != nil:
 			*seeds = value
 		case sections[name]:
@@ -125,7 +126,7 @@ func (l *loader) section(prefix string, n *yaml.Node) {
 		case byName[name] != nil:
 			l.leaf(byName[name], value)
 		default:
-			l.at(name, word, "there is no such key")
+			l.faultAt(name, word, "there is no such key")
 		}
 	}
 }
@@ -161,7 +162,7 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 		err = errors.New("must be a value, not a section")
 	}
 	if err != nil {
-		l.at(k.String(), n, "%s", err)
+		l.faultAt(k.String(), n, "%s", err)
 		return
 	}
 	l.leaves[k.Name] = read

@@ -40,9 +40,9 @@ func (k *Key) Variable() string {
 	return k.Env
 }
 
-// at returns a pointer to the field of c that holds the key's value. The type of the field determines how the value is
-// parsed.
-func (k *Key) at(c *Config) any {
+// pointer returns a pointer to the field of c that holds the key's value. The type of the field determines how the
+// value is parsed.
+func (k *Key) pointer(c *Config) any {
 	return reflect.ValueOf(c).Elem().FieldByIndex(k.field).Addr().Interface()
 }
 

@@ -45,7 +45,7 @@ var oidcKeys = []Key{
 		Rule: "mutually exclusive with client_secret_ref",
 	},
 	{
-		Name: "oidc.client_secret_env", Env: none, check: oneName,
+		Name: "oidc.client_secret_env", Env: none, check: sameName,
 		Rule: "deprecated earlier name of client_secret_ref, normalized into it at load",
 	},
 	{

@@ -108,7 +108,7 @@ func newLoader(lookup func(name string) (string, bool)) *loader {
 		value, _ := lookup(name)
 		return value
 	}}
-	l.given = make(map[string]bool)
+	l.isSet = make(map[string]bool)
 	return l
 }
 
@@ -138,26 +138,26 @@ func (k *Key) String() string {
 
 // key sets the value of a key from the environment, the file or the default.
 func (l *loader) key(k *Key) {
-	at := k.at(l.Config)
-	if err := set(at, k.Default); err != nil {
+	pointer := k.pointer(l.Config)
+	if err := set(pointer, k.Default); err != nil {
 		panic(k.Name + ": " + err.Error())
 	}
 	var err error
 	inFile, ok := l.leaves[k.Name]
-	_, isList := at.(*[]string)
+	_, isList := pointer.(*[]string)
 	switch variable := k.Variable(); {
 	case variable != "" && l.env(variable) != "":
-		err, l.given[k.Name] = set(at, l.env(variable)), true
+		err, l.isSet[k.Name] = set(pointer, l.env(variable)), true
 	case ok && isList && inFile.list == nil:
-		err, l.given[k.Name] = errors.New("must be a list"), true
+		err, l.isSet[k.Name] = errors.New("must be a list"), true
 	case ok && isList:
-		*at.(*[]string), l.given[k.Name] = inFile.list, true
+		*pointer.(*[]string), l.isSet[k.Name] = inFile.list, true
 	case ok && inFile.list != nil:
-		err, l.given[k.Name] = errors.New("must not be a list"), true
+		err, l.isSet[k.Name] = errors.New("must not be a list"), true
 	case ok:
-		err, l.given[k.Name] = set(at, inFile.text), true
+		err, l.isSet[k.Name] = set(pointer, inFile.text), true
 	}
-	if ref, is := at.(*Ref); is && ref.Name != "" && err == nil {
+	if ref, isRef := pointer.(*Ref); isRef && ref.Name != "" && err == nil {
 		if ref.Secret = l.env(ref.Name); ref.Secret == "" {
 			err = errors.New(unset(ref.Name))
 		}
@@ -186,7 +186,7 @@ func (l *loader) rule(k *Key) {
 	if k.check == nil {
 		return
 	}
-	if fault := k.check(l.Config, k.at(l.Config)); fault != "" {
+	if fault := k.check(l.Config, k.pointer(l.Config)); fault != "" {
 		l.fault(k, "%s", fault)
 	}
 }
@@ -205,9 +205,9 @@ func (l *loader) normalize() {
 	}
 }
 
-// set parses text into the variable that at points to. The empty text sets the zero value.
-func set(at any, text string) (err error) {
-	switch v := at.(type) {
+// set parses text into the variable at pointer. The empty text sets the zero value.
+func set(pointer any, text string) (err error) {
+	switch v := pointer.(type) {
 	case *string:
 		*v = text
 	case *Ref:
@@ -248,7 +248,7 @@ func set(at any, text string) (err error) {
 			}
 		}
 	default:
-		panic(fmt.Sprintf("a key cannot be a %T", at))
+		panic(fmt.Sprintf("a key cannot be a %T", pointer))
 	}
 	return err
 }

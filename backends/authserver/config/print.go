@@ -13,7 +13,7 @@ import (
 // Text returns the value of a key in the syntax of environment variables. The value of a secret is included; use Shown
 // for display.
 func (k *Key) Text(c *Config) string {
-	switch v := k.at(c).(type) {
+	switch v := k.pointer(c).(type) {
 	case *string:
 		return *v
 	case *Ref:
@@ -62,7 +62,7 @@ func (c *Config) Digest() [sha256.Size]byte {
 	text := json.NewEncoder(h) // never fails for strings and what was JSON
 	for i := range keys {
 		_ = text.Encode([]string{keys[i].Name, keys[i].Text(c)})
-		if ref, ok := keys[i].at(c).(*Ref); ok {
+		if ref, ok := keys[i].pointer(c).(*Ref); ok {
 			_ = text.Encode(ref.Secret)
 		}
 	}
@@ -81,7 +81,7 @@ func (c *Config) Print(w io.Writer) error {
 	for i := range keys {
 		k := &keys[i]
 		source := ""
-		if !c.given[k.Name] {
+		if !c.isSet[k.Name] {
 			source = "  # default"
 		}
 		if _, err := fmt.Fprintf(w, "%s: %s%s\n", k.Name, k.Shown(c), source); err != nil {

@@ -35,9 +35,9 @@ func fieldPath(in reflect.Value, at any) []string {
 	return nil
 }
 
-// TestRead checks that each key is read outside of this package, unless it belongs to a feature that is not built and
+// TestEachKeyIsRead checks that each key is read outside of this package, unless it belongs to a feature that is not built and
 // therefore refused.
-func TestRead(t *testing.T) {
+func TestEachKeyIsRead(t *testing.T) {
 	t.Parallel()
 	var sources []string
 	for _, root := range []string{"..", "../../../modules/authserver", "../../../modules/adapters/authserver"} {
@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 	c := new(Config)
 	for i := range keys {
 		k := &keys[i]
-		where := fieldPath(reflect.ValueOf(c).Elem(), k.at(c))
+		where := fieldPath(reflect.ValueOf(c).Elem(), k.pointer(c))
 		if len(where) == 0 {
 			t.Fatalf("%s has no field", k.Name)
 		}

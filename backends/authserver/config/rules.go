@@ -83,7 +83,7 @@ var (
 )
 
 // required refuses an empty value if the condition holds. It applies the further checks to a value that is not empty.
-func required(when condition, further ...check) check {
+func required(cond condition, further ...check) check {
 	return func(c *Config, value any) string {
 		empty := false
 		switch v := value.(type) {
@@ -95,8 +95,8 @@ func required(when condition, further ...check) check {
 		switch {
 		case !empty:
 			return all(further...)(c, value)
-		case when.holds(c):
-			return "required when " + when.text
+		case cond.holds(c):
+			return "required when " + cond.text
 		}
 		return ""
 	}
@@ -454,8 +454,8 @@ func oidcSecret(c *Config, value any) string {
 	return ""
 }
 
-// oneName checks that a deprecated key and the key that replaces it have the same value if both are set.
-func oneName(c *Config, value any) string {
+// sameName checks that a deprecated key and the key that replaces it have the same value if both are set.
+func sameName(c *Config, value any) string {
 	if old := value.(*Ref); old.Name != "" && old.Name != c.OIDC.ClientSecretRef.Name {
 		return "is the earlier name of oidc.client_secret_ref, which is set too"
 	}

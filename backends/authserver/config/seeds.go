@@ -109,8 +109,8 @@ const (
 // seedNodes holds the YAML nodes of the lists in the file.
 type seedNodes struct{ clients, resources, providers, upstreams *yaml.Node }
 
-// of returns a pointer to the node for a list, or nil if no list has that name.
-func (s *seedNodes) of(name string) **yaml.Node {
+// node returns a pointer to the node for a list, or nil if no list has that name.
+func (s *seedNodes) node(name string) **yaml.Node {
 	switch name {
 	case "clients":
 		return &s.clients
@@ -162,7 +162,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 	case n == nil || null(n):
 		return nil
 	case n.Kind != yaml.SequenceNode || len(n.Content) > maxSeeds:
-		l.at(name, n, "must be a list of at most %d entries", maxSeeds)
+		l.faultAt(name, n, "must be a list of at most %d entries", maxSeeds)
 		return nil
 	}
 	list := make([]T, 0, len(n.Content))
@@ -173,7 +173,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 			err = check(&entry)
 		}
 		if err != nil {
-			l.at(fmt.Sprintf("%s[%d]", name, i), item, "%s", err)
+			l.faultAt(fmt.Sprintf("%s[%d]", name, i), item, "%s", err)
 			continue
 		}
 		list = append(list, entry)

@@ -90,7 +90,7 @@ func (l *loader) upstreams() {
 		return nil
 	})
 	if n := len(l.Upstreams); n > maxUpstreams {
-		l.at("upstreams", l.lists.upstreams, "has %d entries, which are more than %d", n, maxUpstreams)
+		l.faultAt("upstreams", l.lists.upstreams, "has %d entries, which are more than %d", n, maxUpstreams)
 	}
 }
 
@@ -141,9 +141,9 @@ func (u *Upstream) check() error {
 			return fmt.Errorf("parameters: %s is one of the flow itself", name)
 		}
 	}
-	for theirs, ours := range u.Groups {
-		if theirs == "" || len(ours) == 0 || slices.Contains(ours, "") {
-			return fmt.Errorf("groups: %q must have a group, or a list of groups, that it stands for here", theirs)
+	for upstream, groups := range u.Groups {
+		if upstream == "" || len(groups) == 0 || slices.Contains(groups, "") {
+			return fmt.Errorf("groups: %q must have a group, or a list of groups, that it stands for here", upstream)
 		}
 	}
 	return cmp.Or(u.checkRegistration(), u.bounded())
@@ -179,8 +179,8 @@ func (u *Upstream) bounded() error {
 	for name, value := range u.Parameters {
 		lists["parameters"] = append(lists["parameters"], name, value)
 	}
-	for theirs, ours := range u.Groups {
-		lists["groups"] = append(append(lists["groups"], theirs), ours...)
+	for upstream, groups := range u.Groups {
+		lists["groups"] = append(append(lists["groups"], upstream), groups...)
 	}
 	for name, words := range lists {
 		long := slices.ContainsFunc(words, func(word string) bool {

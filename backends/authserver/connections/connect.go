@@ -100,8 +100,8 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 
 // misconfigured logs why a provider cannot be used, for the operator. It returns the error for users, without the
 // reason.
-func (x *Connections) misconfigured(p *brokers.Provider, why error) error {
-	x.Logger().Error("a provider cannot be used", zap.String("provider", p.Slug), zap.Error(why))
+func (x *Connections) misconfigured(p *brokers.Provider, reason error) error {
+	x.Logger().Error("a provider cannot be used", zap.String("provider", p.Slug), zap.Error(reason))
 	return apierror.New(http.StatusServiceUnavailable, kernel.Unavailable,
 		"%s cannot be connected at the moment: its settings here are not complete", p.Slug)
 }
@@ -135,8 +135,15 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 	}
 	random := rand.Text()
 	err = x.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-			digest(random), w.user, w.provider, w.back, strings.Join(w.scope, " "), w.until)
+		_, err := c.Exec(
+			"INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+			digest(random),
+			w.user,
+			w.provider,
+			w.back,
+			strings.Join(w.scope, " "),
+			w.until,
+		)
 		return err
 	})
 	challenge := sha256.Sum256([]byte(x.mac("verifier", random)))
@@ -144,7 +151,8 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 		base64.RawURLEncoding.EncodeToString(challenge[:]), w.scope), err
 }
 
-// resource returns the resource of a provider that a request names, by id, slug or URI.
+// resource returns the resource of a provider with the slug or URI name. If name is empty, the provider must have
+// exactly one resource.
 func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name string) (*resources.Resource, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {
@@ -162,51 +170,54 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 		}
 		return using[0], nil
 	}
-	at := slices.IndexFunc(using, func(r *resources.Resource) bool {
+	index := slices.IndexFunc(using, func(r *resources.Resource) bool {
 		return r.Slug == name || r.URI != "" && kernel.SameURI(r.URI, name)
 	})
-	if at < 0 {
+	if index < 0 {
 		return nil, refuse(kernel.InvalidTarget, "there is no such resource of %s", p.Slug)
 	}
-	return using[at], nil
+	return using[index], nil
 }
 
 // back returns the URL to which the browser is redirected at the end of the flow.
-func (x *Connections) back(r *resources.Resource, asked string) (string, error) {
+func (x *Connections) back(r *resources.Resource, requested string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
-	if asked == "" {
+	if requested == "" {
 		if len(allowed) == 1 && !strings.HasSuffix(allowed[0], "/*") {
 			return allowed[0], nil
 		}
 		return "", refuse(kernel.InvalidRequest, "return_url is required")
 	}
-	if slices.ContainsFunc(allowed, func(entry string) bool { return returns(entry, asked) }) {
-		return asked, nil
+	if slices.ContainsFunc(allowed, func(entry string) bool { return allowsReturn(entry, requested) }) {
+		return requested, nil
 	}
 	return "", refuse(kernel.InvalidRequest, "return_url is none of those that are allowed")
 }
 
 const maxReturn = 2048
 
-// returns reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the entry,
-// where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
-func returns(entry, asked string) bool {
-	if asked = kernel.WithRootPath(asked); kernel.WithRootPath(entry) == asked && !strings.HasSuffix(entry, "/*") {
+// allowsReturn reports whether an entry of a list of return URLs allows the requested URL. The URL must equal the
+// entry, where an empty path equals "/". If the entry ends with /*, the URL may also be below it.
+func allowsReturn(entry, requested string) bool {
+	if requested = kernel.WithRootPath(
+		requested,
+	); kernel.WithRootPath(entry) == requested &&
+		!strings.HasSuffix(entry, "/*") {
 		return true
 	}
 	below, ok := strings.CutSuffix(entry, "*")
-	if !ok || !strings.HasSuffix(below, "/") || len(asked) > maxReturn {
+	if !ok || !strings.HasSuffix(below, "/") || len(requested) > maxReturn {
 		return false
 	}
 	base, err := url.Parse(below)
-	u, err2 := url.Parse(asked)
+	u, err2 := url.Parse(requested)
 	if errors.Join(err, err2) != nil || u.User != nil || u.Opaque != "" || u.Scheme != base.Scheme || u.Host != base.Host {
 		return false
 	}
 	// Paths that browsers or servers may interpret differently are not allowed.
 	plain := u.EscapedPath()
-	if strings.ContainsAny(asked, "\\#") ||
-		strings.ContainsFunc(asked, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
+	if strings.ContainsAny(requested, "\\#") ||
+		strings.ContainsFunc(requested, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
 		strings.Contains(strings.ToLower(plain), "%2f") || strings.Contains(strings.ToLower(plain), "%5c") ||
 		strings.Contains(u.Path, "//") {
 		return false
@@ -245,7 +256,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 		if code == "" || !errorCode.MatchString(code) {
 			code = kernel.ServerError
 		}
-		return with(w.back, "error", code, "provider", p.Slug), nil
+		return withParameters(w.back, "error", code, "provider", p.Slug), nil
 	}
 	granted, err := x.options.Brokers.Redeem(ctx, config, e.Code, x.mac("verifier", random), x.redirect(p))
 	if failed, ok := errors.AsType[*brokers.UpstreamError](err); ok {
@@ -254,7 +265,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 		if code == "" {
 			code = kernel.Unavailable
 		}
-		return with(w.back, "error", code, "provider", p.Slug), nil
+		return withParameters(w.back, "error", code, "provider", p.Slug), nil
 	}
 	if err != nil {
 		return "", err
@@ -262,7 +273,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	if granted.Scope == nil {
 		granted.Scope = w.scope
 	}
-	if err := x.put(ctx, w.user, p.ID, granted.Credential, granted.Scope); err != nil {
+	if err := x.storeCredential(ctx, w.user, p.ID, granted.Credential, granted.Scope); err != nil {
 		return "", err
 	}
 	x.Count("connection_connect_total", p.Slug)
@@ -270,7 +281,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 		Action: "broker_grant.created", Actor: w.user, Address: e.Address,
 		Detail: []string{"provider", p.Slug, "scope", strings.Join(granted.Scope, " ")},
 	})
-	return with(w.back, "connected", p.Slug), nil
+	return withParameters(w.back, "connected", p.Slug), nil
 }
 
 // errorCode matches the error codes of a provider that are reported to the return URL.
@@ -318,8 +329,8 @@ func (x *Connections) take(ctx context.Context, p *brokers.Provider, e End) (w *
 	return w, random, nil
 }
 
-// with returns the URL to with parameters set to the given names and values.
-func with(to string, pairs ...string) string {
+// withParameters returns the URL to with parameters set to the given names and values.
+func withParameters(to string, pairs ...string) string {
 	u, err := url.Parse(to)
 	if err != nil {
 		return to

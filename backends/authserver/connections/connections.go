@@ -50,7 +50,7 @@ type Connections struct {
 	asserted singleflight.Group
 	holder   string        // identifies this process in leases
 	ended    chan struct{} // closed when the server closes
-	under    sync.WaitGroup
+	running  sync.WaitGroup
 }
 
 // New returns the connections of a server.
@@ -64,7 +64,7 @@ func New(s *kernel.Server, o Options) *Connections {
 	}
 	s.Closing(func() {
 		close(x.ended)
-		x.under.Wait()
+		x.running.Wait()
 	})
 	return x
 }
@@ -126,11 +126,11 @@ const mostOf = 1000
 
 // find returns the connection of a user to a provider, or errNone. The provider may have ended the connection.
 func (x *Connections) find(ctx context.Context, user, provider string) (*Connection, error) {
-	one, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
+	connection, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE user_id = ? AND provider_id = ?",
 			user, provider))
 	})
-	return one, kernel.IfNoRows(err, errNone)
+	return connection, kernel.IfNoRows(err, errNone)
 }
 
 // seal returns the encrypted form of a credential.
@@ -156,8 +156,8 @@ func (x *Connections) open(ctx context.Context, c *Connection) (credential broke
 	return credential, json.Unmarshal(raw, &credential)
 }
 
-// put stores a credential. It replaces an existing connection of the user to the provider.
-func (x *Connections) put(
+// storeCredential stores a credential. It replaces an existing connection of the user to the provider.
+func (x *Connections) storeCredential(
 	ctx context.Context, user, provider string, credential brokers.Credential, scope []string,
 ) error {
 	sealed, err := x.seal(ctx, user, provider, credential)
@@ -184,7 +184,7 @@ func (x *Connections) SetKey(ctx context.Context, user string, p *brokers.Provid
 		return apierror.New(http.StatusBadRequest, "invalid_value",
 			"api_key must have 1 to 8192 visible characters of ASCII").With("api_key")
 	}
-	return x.put(ctx, user, p.ID, brokers.Credential{Access: key}, nil)
+	return x.storeCredential(ctx, user, p.ID, brokers.Credential{Access: key}, nil)
 }
 
 const maxKey = 8192
@@ -197,25 +197,25 @@ func (x *Connections) Disconnect(ctx context.Context, user string, p *brokers.Pr
 
 // Remove removes a connection by its id, like Disconnect, and returns it.
 func (x *Connections) Remove(ctx context.Context, id string) (*Connection, error) {
-	was, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
+	removed, err := kernel.Read(ctx, x.Server, func(c store.Conn) (*Connection, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_connections WHERE id = ?", id))
 	})
 	if err != nil {
 		return nil, kernel.IfNoRows(err, errNone)
 	}
-	p, err := x.options.Brokers.Find(ctx, was.Provider)
+	p, err := x.options.Brokers.Find(ctx, removed.Provider)
 	if err != nil {
 		return nil, err
 	}
-	return was, x.remove(ctx, p, "id = ?", id)
+	return removed, x.remove(ctx, p, "id = ?", id)
 }
 
 // remove deletes the connections that match a condition, and revokes their credentials at the provider in the
 // background. If no connection matches, it returns errNone.
-func (x *Connections) remove(ctx context.Context, p *brokers.Provider, where string, args ...any) error {
+func (x *Connections) remove(ctx context.Context, p *brokers.Provider, condition string, args ...any) error {
 	var gone *Connection
 	err := x.Write(ctx, func(c store.Conn) (err error) {
-		gone, err = scan(c.Row("DELETE FROM authserver_connections WHERE "+where+" RETURNING "+columns, args...))
+		gone, err = scan(c.Row("DELETE FROM authserver_connections WHERE "+condition+" RETURNING "+columns, args...))
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -235,7 +235,7 @@ func (x *Connections) background(do func()) {
 		return
 	default:
 	}
-	x.under.Go(do)
+	x.running.Go(do)
 }
 
 // tell revokes the credential of a removed connection at the provider. It only logs failures.
@@ -282,18 +282,18 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 
 // Granted returns the scopes of this server that a connection covers: those scopes of the provider's resources whose
 // provider scopes were all granted.
-func (x *Connections) Granted(ctx context.Context, one *Connection) ([]string, error) {
+func (x *Connections) Granted(ctx context.Context, connection *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []string{}
 	for _, r := range all {
-		if r.Kind != resources.Broker || r.Provider != one.Provider {
+		if r.Kind != resources.Broker || r.Provider != connection.Provider {
 			continue
 		}
 		for _, name := range r.Names() {
-			if !slices.Contains(list, name) && within(upstream(r, []string{name}), one.Scope) {
+			if !slices.Contains(list, name) && containsAll(upstream(r, []string{name}), connection.Scope) {
 				list = append(list, name)
 			}
 		}
@@ -301,6 +301,6 @@ func (x *Connections) Granted(ctx context.Context, one *Connection) ([]string, e
 	return list, nil
 }
 
-func within(words, among []string) bool {
-	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(among, word) })
+func containsAll(words, allowed []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(allowed, word) })
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// early is the time before the expiry of an access token at which the token is renewed.
-	early = 30 * time.Second
+	// renewEarly is the time before the expiry of an access token at which the token is renewed.
+	renewEarly = 30 * time.Second
 	// leaseLasts is how long other processes wait for the process that renews a credential. It is longer than a request
 	// to the provider takes.
 	leaseLasts = 20 * time.Second
@@ -90,18 +90,18 @@ func (x *Connections) lacking(ctx context.Context, cause string, p *brokers.Prov
 func (x *Connections) personal(
 	ctx context.Context, user string, p *brokers.Provider, r *resources.Resource, scope []string,
 ) (credential brokers.Credential, err error) {
-	one, err := x.find(ctx, user, p.ID)
-	if errors.Is(err, errNone) || err == nil && one.Revoked {
+	connection, err := x.find(ctx, user, p.ID)
+	if errors.Is(err, errNone) || err == nil && connection.Revoked {
 		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
 		return credential, err
 	}
-	short := func() bool { return p.Protocol == brokers.OAuth && !within(upstream(r, scope), one.Scope) }
+	short := func() bool { return p.Protocol == brokers.OAuth && !containsAll(upstream(r, scope), connection.Scope) }
 	if short() {
 		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
 	}
-	if one, err = x.fresh(ctx, p, one); errors.Is(err, errRevoked) {
+	if connection, err = x.fresh(ctx, p, connection); errors.Is(err, errRevoked) {
 		return credential, x.lacking(ctx, kernel.ConsentMissing, p, r)
 	}
 	if err != nil {
@@ -110,27 +110,27 @@ func (x *Connections) personal(
 	if short() { // the provider has granted less this time
 		return credential, x.lacking(ctx, kernel.ScopeInsufficient, p, r)
 	}
-	return x.open(ctx, one)
+	return x.open(ctx, connection)
 }
 
 // errRevoked means that the provider has ended a connection.
 var errRevoked = errors.New("the provider has ended the connection")
 
-// ends reports whether the access token of a connection must be renewed, since it expires soon.
-func (x *Connections) ends(one *Connection) bool {
-	return !one.ExpiresAt.IsZero() && !x.Now().Add(early).Before(one.ExpiresAt)
+// endsSoon reports whether the access token of a connection must be renewed, since it expires soon.
+func (x *Connections) endsSoon(connection *Connection) bool {
+	return !connection.ExpiresAt.IsZero() && !x.Now().Add(renewEarly).Before(connection.ExpiresAt)
 }
 
 // fresh returns the connection with a valid access token. Concurrent callers on all nodes cause a single renewal, which
 // is completed even if the caller's context ends.
-func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, one *Connection) (*Connection, error) {
-	if !x.ends(one) {
-		return one, nil
+func (x *Connections) fresh(ctx context.Context, p *brokers.Provider, connection *Connection) (*Connection, error) {
+	if !x.endsSoon(connection) {
+		return connection, nil
 	}
-	done := x.renewing.DoChan(one.ID, func() (any, error) {
-		x.under.Add(1)
-		defer x.under.Done()
-		return x.renewed(context.WithoutCancel(ctx), p, one.User)
+	done := x.renewing.DoChan(connection.ID, func() (any, error) {
+		x.running.Add(1)
+		defer x.running.Done()
+		return x.renewed(context.WithoutCancel(ctx), p, connection.User)
 	})
 	select {
 	case result := <-done:
@@ -149,23 +149,23 @@ func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user str
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
 	for {
-		one, err := x.find(ctx, user, p.ID)
+		connection, err := x.find(ctx, user, p.ID)
 		switch {
 		case errors.Is(err, errNone):
 			return nil, errRevoked
 		case err != nil:
 			return nil, err
-		case one.Revoked:
+		case connection.Revoked:
 			return nil, errRevoked
-		case !x.ends(one):
-			return one, nil
+		case !x.endsSoon(connection):
+			return connection, nil
 		}
-		lease, err := x.lease(ctx, one)
+		lease, err := x.lease(ctx, connection)
 		if err != nil {
 			return nil, err
 		}
 		if lease != "" {
-			return x.renew(ctx, p, one, lease)
+			return x.renew(ctx, p, connection, lease)
 		}
 		select {
 		case <-time.After(leasePoll):
@@ -177,13 +177,19 @@ func (x *Connections) renewed(ctx context.Context, p *brokers.Provider, user str
 
 // lease reserves the refresh token of this version of a connection for this process. It returns "" if another process
 // has the lease.
-func (x *Connections) lease(ctx context.Context, one *Connection) (lease string, err error) {
+func (x *Connections) lease(ctx context.Context, connection *Connection) (lease string, err error) {
 	now := x.Now()
 	lease = x.holder + "." + kernel.NewID()
 	var n int64
 	err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
-			lease, now.Add(leaseLasts).UnixMicro(), one.ID, one.version, now.UnixMicro())
+		n, err = c.Exec(
+			"UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
+			lease,
+			now.Add(leaseLasts).UnixMicro(),
+			connection.ID,
+			connection.version,
+			now.UnixMicro(),
+		)
 		return err
 	})
 	if err != nil || n == 0 {
@@ -195,67 +201,77 @@ func (x *Connections) lease(ctx context.Context, one *Connection) (lease string,
 // renew exchanges the refresh token of a connection. It stores the new credential before it returns, since the previous
 // one may no longer be valid.
 func (x *Connections) renew(
-	ctx context.Context, p *brokers.Provider, one *Connection, lease string,
+	ctx context.Context, p *brokers.Provider, connection *Connection, lease string,
 ) (*Connection, error) {
 	config, err := x.options.Brokers.OAuth(ctx, p)
 	var credential brokers.Credential
 	if err == nil {
-		credential, err = x.open(ctx, one)
+		credential, err = x.open(ctx, connection)
 	}
 	if err == nil && credential.Refresh == "" {
-		if x.Now().Before(one.ExpiresAt) { // still valid, if not for long
-			x.release(ctx, one, lease)
-			return one, nil
+		if x.Now().Before(connection.ExpiresAt) { // still valid, if not for long
+			x.release(ctx, connection, lease)
+			return connection, nil
 		}
-		return nil, x.revoked(ctx, p, one, lease, "no_refresh_token")
+		return nil, x.revoked(ctx, p, connection, lease, "no_refresh_token")
 	}
 	var granted brokers.Granted
 	if err == nil {
 		granted, err = x.options.Brokers.Renew(ctx, config, credential.Refresh)
 	}
 	if brokers.Gone(err) {
-		return nil, x.revoked(ctx, p, one, lease, "invalid_grant")
+		return nil, x.revoked(ctx, p, connection, lease, "invalid_grant")
 	}
 	if err != nil {
 		x.Count("upstream_token_refresh_total", p.Slug+" failure")
-		x.release(ctx, one, lease)
+		x.release(ctx, connection, lease)
 		return nil, err
 	}
 	if granted.Scope == nil {
-		granted.Scope = one.Scope
+		granted.Scope = connection.Scope
 	}
-	return x.keep(context.WithoutCancel(ctx), p, one, granted)
+	return x.keep(context.WithoutCancel(ctx), p, connection, granted)
 }
 
 // keep stores a renewed credential. It repeats failed attempts for a long time, since the previous credential may no
 // longer be valid.
 func (x *Connections) keep(
-	ctx context.Context, p *brokers.Provider, one *Connection, granted brokers.Granted,
+	ctx context.Context, p *brokers.Provider, connection *Connection, granted brokers.Granted,
 ) (*Connection, error) {
 	var logged bool
 	for began := time.Now(); ; {
-		sealed, err := x.seal(ctx, one.User, one.Provider, granted.Credential)
+		sealed, err := x.seal(ctx, connection.User, connection.Provider, granted.Credential)
 		stored := int64(0)
 		if err == nil {
 			err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-				stored, err = c.Exec("UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
-					" WHERE id = ? AND version = ?", sealed, strings.Join(granted.Scope, " "), granted.Expires, x.Micros(), one.ID,
-					one.version)
+				stored, err = c.Exec(
+					"UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
+						" WHERE id = ? AND version = ?",
+					sealed,
+					strings.Join(granted.Scope, " "),
+					granted.Expires,
+					x.Micros(),
+					connection.ID,
+					connection.version,
+				)
 				return err
 			})
 		}
 		switch {
 		case err == nil && stored == 0: // connected again, or removed, in the meantime
-			now, err := x.find(ctx, one.User, one.Provider)
+			now, err := x.find(ctx, connection.User, connection.Provider)
 			if errors.Is(err, errNone) || err == nil && now.Revoked {
 				return nil, errRevoked
 			}
 			return now, err
 		case err == nil:
 			x.Count("upstream_token_refresh_total", p.Slug+" success")
-			x.Audit(ctx, kernel.Event{Action: "upstream.token.refreshed", Actor: one.User, Detail: []string{"provider", p.Slug}})
-			renewed := *one
-			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, one.version+1,
+			x.Audit(
+				ctx,
+				kernel.Event{Action: "upstream.token.refreshed", Actor: connection.User, Detail: []string{"provider", p.Slug}},
+			)
+			renewed := *connection
+			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, connection.version+1,
 				time.Time{}
 			if granted.Expires != 0 {
 				renewed.ExpiresAt = time.UnixMicro(granted.Expires)
@@ -263,12 +279,12 @@ func (x *Connections) keep(
 			return &renewed, nil
 		case time.Since(began) > storeTries:
 			x.Logger().Error("a renewed credential could not be stored; the person may have to connect the provider again",
-				zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
+				zap.String("provider", p.Slug), zap.String("connection", connection.ID), zap.Error(err))
 			return nil, err
 		case !logged:
 			logged = true
 			x.Logger().Error("a renewed credential cannot be stored yet; it is tried on",
-				zap.String("provider", p.Slug), zap.String("connection", one.ID), zap.Error(err))
+				zap.String("provider", p.Slug), zap.String("connection", connection.ID), zap.Error(err))
 		}
 		select {
 		case <-time.After(storePoll):
@@ -279,10 +295,10 @@ func (x *Connections) keep(
 }
 
 // release releases a lease, so that another process can renew the credential.
-func (x *Connections) release(ctx context.Context, one *Connection, lease string) {
+func (x *Connections) release(ctx context.Context, connection *Connection, lease string) {
 	err := x.Write(store.ReadCommitted(context.WithoutCancel(ctx)), func(c store.Conn) error {
 		_, err := c.Exec("UPDATE authserver_connections SET lease = '', lease_until = 0 WHERE id = ? AND lease = ?",
-			one.ID, lease)
+			connection.ID, lease)
 		return err
 	})
 	if err != nil {
@@ -290,12 +306,23 @@ func (x *Connections) release(ctx context.Context, one *Connection, lease string
 	}
 }
 
-// revoked records that the provider has ended a connection, with the reason why, and returns errRevoked.
-func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Connection, lease, why string) error {
+// revoked records that the provider has ended a connection, with the reason, and returns errRevoked.
+func (x *Connections) revoked(
+	ctx context.Context,
+	p *brokers.Provider,
+	connection *Connection,
+	lease, reason string,
+) error {
 	var n int64
 	err := x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-		n, err = c.Exec("UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
-			x.Micros(), x.Micros(), one.ID, one.version, lease)
+		n, err = c.Exec(
+			"UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
+			x.Micros(),
+			x.Micros(),
+			connection.ID,
+			connection.version,
+			lease,
+		)
 		return err
 	})
 	if err != nil {
@@ -304,8 +331,8 @@ func (x *Connections) revoked(ctx context.Context, p *brokers.Provider, one *Con
 	x.Count("upstream_token_refresh_total", p.Slug+" revoked")
 	if n > 0 {
 		x.Audit(ctx, kernel.Event{
-			Action: "broker_grant.revoked", Actor: one.User,
-			Detail: []string{"provider", p.Slug, "reason", why},
+			Action: "broker_grant.revoked", Actor: connection.User,
+			Detail: []string{"provider", p.Slug, "reason", reason},
 		})
 	}
 	return errRevoked
@@ -322,7 +349,7 @@ func (x *Connections) account(
 	x.accounts.Lock()
 	known, ok := x.tokens[key]
 	x.accounts.Unlock()
-	if ok && x.Now().Add(early).UnixMicro() < known.Expires {
+	if ok && x.Now().Add(renewEarly).UnixMicro() < known.Expires {
 		return known.Credential, nil
 	}
 	done := x.asserted.DoChan(key, func() (any, error) {

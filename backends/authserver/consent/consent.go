@@ -55,12 +55,12 @@ func (s *Consents) Covers(
 		return nil, false, err
 	}
 	for _, need := range needs {
-		at := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
-		if at < 0 ||
-			slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[at].Scope, word) }) {
+		index := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
+		if index < 0 ||
+			slices.ContainsFunc(need.Scope, func(word string) bool { return !slices.Contains(all[index].Scope, word) }) {
 			return nil, false, nil
 		}
-		ids = append(ids, all[at].ID)
+		ids = append(ids, all[index].ID)
 	}
 	return ids, true, nil
 }
@@ -96,7 +96,7 @@ func find(c store.Conn, user, client string) ([]Grant, error) {
 // Approve stores the scopes that a user has approved, as far as the client requested them. It keeps scopes that were
 // granted before and not requested now, if the former consent still counts. It returns the ids of the consents.
 func (s *Consents) Approve(
-	ctx context.Context, user string, client *clients.Client, asked, approved []Need,
+	ctx context.Context, user string, client *clients.Client, requested, approved []Need,
 ) (ids []string, err error) {
 	err = s.Write(ctx, func(c store.Conn) error {
 		ids = nil
@@ -112,7 +112,7 @@ func (s *Consents) Approve(
 					continue
 				}
 				for _, word := range g.Scope {
-					if !slices.Contains(asked[i].Scope, word) {
+					if !slices.Contains(requested[i].Scope, word) {
 						scope = append(scope, word)
 					}
 				}
@@ -132,9 +132,20 @@ func (s *Consents) upsert(
 	c store.Conn, user string, client *clients.Client, resource string, scope []string,
 ) (id string, err error) {
 	now := s.Micros()
-	err = c.Row("INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
-		kernel.NewID(), user, client.ID, resource, strings.Join(scope, " "), digest(client), now, now).Scan(&id)
+	err = c.Row(
+		"INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
+			" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
+		kernel.NewID(),
+		user,
+		client.ID,
+		resource,
+		strings.Join(scope, " "),
+		digest(client),
+		now,
+		now,
+	).Scan(
+		&id,
+	)
 	return id, err
 }
 
@@ -146,18 +157,22 @@ func (s *Consents) Of(ctx context.Context, user string) ([]Grant, error) {
 	})
 }
 
-// Revoke deletes a consent and returns it. Unless then is nil, Revoke calls it in the same transaction, to revoke the
+// Revoke deletes a consent and returns it. Unless revoke is nil, Revoke calls it in the same transaction, to revoke the
 // tokens that depend on the consent. If the consent does not exist, the error has status 404.
-func (s *Consents) Revoke(ctx context.Context, id string, then func(c store.Conn, g Grant) error) (g Grant, err error) {
+func (s *Consents) Revoke(
+	ctx context.Context,
+	id string,
+	revoke func(c store.Conn, g Grant) error,
+) (g Grant, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
 		g, err = scan(c.Row("DELETE FROM authserver_consents WHERE id = ? RETURNING "+columns, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return apierror.New(http.StatusNotFound, "not_found", "there is no such grant")
 		}
-		if err != nil || then == nil {
+		if err != nil || revoke == nil {
 			return err
 		}
-		return then(c, g)
+		return revoke(c, g)
 	})
 	return g, err
 }

@@ -1,5 +1,6 @@
-// Package device implements the device authorization grant (RFC 8628) without its endpoints and pages: a device without
-// a browser shows a short code, a user enters it in a browser elsewhere and decides, and the device polls until then.
+// Package device implements the device authorization grant (RFC 8628) without its endpoints and pages. A device without
+// a browser shows a user code. The user enters the code in another device's browser and decides about the request, for
+// which the first device polls.
 package device
 
 import (
@@ -26,19 +27,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Path is the page on which users enter the code, below the issuer.
+// Path is the path, below the issuer, of the page on which users enter the user code.
 const Path = "/device"
 
 const (
 	life  = 10 * time.Minute
 	pause = 5 * time.Second // between two polls
-	// letters are the letters of user codes, which form no words and are not mistaken for each other (RFC 8628 section
+	// letters are the letters of user codes. They form no words and are not mistaken for each other (RFC 8628 section
 	// 6.1). Eight of them make 2.5e10 codes.
 	letters  = "BCDFGHJKLMNPQRSTVWXZ"
 	codeSize = 8
 )
 
-// typing bounds how many wrong codes a user may enter (section 5.1), on all nodes together.
+// typing limits the wrong user codes that a user enters (section 5.1), on all nodes together.
 var typing = attempts.Limit{Table: "authserver_attempts", What: "device code", Max: 10, Within: 10 * time.Minute}
 
 // The errors of the token endpoint (section 3.5).
@@ -48,7 +49,7 @@ const (
 	Expired  = "expired_token"
 )
 
-// Devices manages the devices that wait for a decision.
+// Devices manages the authorization requests of devices.
 type Devices struct {
 	*kernel.Server
 	Authorize *authorize.Authorize
@@ -64,14 +65,14 @@ type Authorization struct {
 	Interval   int64  `json:"interval"`   // seconds
 }
 
-// asked is what a device asks for, as it is stored.
+// asked is the stored form of a device's request: the scope and the resources.
 type asked struct {
 	Scope     []string `json:"scope,omitempty"`
 	Resources []string `json:"resources,omitempty"` // ids
 }
 
-// Begin starts the authorization of a device that asks for a scope of resources; without resources, the scope may be of
-// any.
+// Begin starts the authorization of a device that requests a scope of resources. Without resources, the scope may be
+// declared by any resource.
 func (s *Devices) Begin(
 	ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource,
 ) (Authorization, error) {
@@ -80,8 +81,8 @@ func (s *Devices) Begin(
 		return Authorization{}, err
 	}
 	a := asked{Scope: words}
-	for _, one := range targets {
-		a.Resources = append(a.Resources, one.ID)
+	for _, resource := range targets {
+		a.Resources = append(a.Resources, resource.ID)
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -122,7 +123,7 @@ func newCode() string {
 	return string(code)
 }
 
-// Shown returns a user code as it is shown, such as WDJB-MJHT.
+// Shown returns a user code in the form for display, such as WDJB-MJHT.
 func Shown(code string) string {
 	if len(code) != codeSize {
 		return code
@@ -130,8 +131,8 @@ func Shown(code string) string {
 	return code[:codeSize/2] + "-" + code[codeSize/2:]
 }
 
-// typed returns the user code that a user has entered, without other characters between its letters. It returns "" if
-// it is not a code.
+// typed returns the user code in a text that a user has entered, without other characters between the letters. It
+// returns "" if the text is not a code.
 func typed(text string) string {
 	if len(text) > 64 {
 		return ""
@@ -148,7 +149,7 @@ func typed(text string) string {
 	return text
 }
 
-// Waiting is a device whose code a user has entered.
+// Waiting is the request of a device whose user code a user has entered.
 type Waiting struct {
 	Code    string // as it is shown
 	Client  *clients.Client
@@ -160,18 +161,18 @@ func errCode() error {
 		"no device waits with this code; compare it with what the device shows")
 }
 
-// Find returns the device that waits with a code that a user has entered. The error has status 422 if there is none, or
-// 429 if the user has entered too many wrong codes.
+// Find returns the request with the user code that a user has entered. The error has status 422 if there is no such
+// request, and 429 if the user has entered too many wrong codes.
 func (s *Devices) Find(ctx context.Context, session *login.Session, text string) (*Waiting, error) {
 	code, now, tries := typed(text), s.Now(), typing.Of(session.User.ID)
 	var wait time.Duration
-	var client, wants string
+	var client, request string
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
-		client, wants = "", ""
+		client, request = "", ""
 		var q store.Questions
 		tries.Ask(&q, now, &wait)
 		q.Row(func(r store.Row) error {
-			if err := r.Scan(&client, &wants); !errors.Is(err, sql.ErrNoRows) {
+			if err := r.Scan(&client, &request); !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}
 			return nil
@@ -192,28 +193,28 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 	case client == "":
 		return nil, errCode()
 	}
-	return s.waiting(ctx, code, client, wants)
+	return s.waiting(ctx, code, client, request)
 }
 
 const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?"
 
-// find returns the device that waits with a code, without counting wrong codes.
+// find returns the request with a user code, without counting wrong codes.
 func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 	code := typed(text)
-	var client, wants string
+	var client, request string
 	err := s.Read(ctx, func(c store.Conn) error {
-		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &wants)
+		return c.Row(waitingRow, code, s.Micros()).Scan(&client, &request)
 	})
 	if err != nil {
 		return nil, kernel.IfNoRows(err, errCode())
 	}
-	return s.waiting(ctx, code, client, wants)
+	return s.waiting(ctx, code, client, request)
 }
 
-// waiting returns the device of a row, unless its client may no longer ask for what the device asks.
-func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Waiting, error) {
+// waiting returns the request of a row. If the client may no longer request the scope, waiting returns an error.
+func (s *Devices) waiting(ctx context.Context, code, client, request string) (*Waiting, error) {
 	var a asked
-	if err := json.Unmarshal([]byte(wants), &a); err != nil {
+	if err := json.Unmarshal([]byte(request), &a); err != nil {
 		return nil, err
 	}
 	w := &Waiting{Code: Shown(code), Request: &authorize.Request{
@@ -231,7 +232,7 @@ func (s *Devices) waiting(ctx context.Context, code, client, wants string) (*Wai
 	return w, err
 }
 
-// Decide grants a device the approved part of what it asks for, or denies it.
+// Decide records the user's decision: it grants the device the approved scopes of its request, or denies the request.
 func (s *Devices) Decide(
 	ctx context.Context, code string, session *login.Session, allow bool, approved []string, address string,
 ) error {
@@ -263,14 +264,15 @@ func (s *Devices) Decide(
 	})
 }
 
-// EndUser removes what a user has granted to devices that have not fetched it yet, in a transaction of the caller.
+// EndUser deletes a user's grants to devices that have not received their tokens yet, in a transaction of the caller.
 func EndUser(c store.Conn, user string) error {
 	_, err := c.Exec("DELETE FROM authserver_devices WHERE user_id = ?", user)
 	return err
 }
 
-// Poll returns what a device has been granted. Until then, and after a denial, it returns the error for the device. A
-// grant is given once: the caller calls spend in the transaction that stores the tokens.
+// Poll returns the grant for a device, once the user has approved the request. Before that, and after a denial, it
+// returns the error for the device. A grant can be used once: the caller must call spend in the transaction that stores
+// the tokens.
 func (s *Devices) Poll(
 	ctx context.Context, client *clients.Client, deviceCode string,
 ) (g tokens.Grant, spend func(c store.Conn) error, err error) {

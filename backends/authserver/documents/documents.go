@@ -1,6 +1,6 @@
-// Package documents fetches the metadata documents of clients from the URL that is their client_id (OAuth Client ID
-// Metadata Document). Since anybody can name any URL, fetches are restricted to public networks and bounded in size,
-// time and number.
+// Package documents fetches clients' metadata documents, whose URL is the client_id (OAuth Client ID Metadata
+// Document). Since anybody can send any URL, fetches are restricted to public addresses and limited in size, time and
+// number.
 package documents
 
 import (
@@ -26,15 +26,16 @@ import (
 const (
 	maxURL      = 2048
 	maxDocument = 5 << 10
-	// maxFetches bounds the concurrent fetches, and hostPerSecond and hostBurst the fetches from one host.
+	// maxFetches is the maximum number of concurrent fetches. hostPerSecond and hostBurst limit the fetches from one
+	// host.
 	maxFetches    = 32
 	hostPerSecond = 1
 	hostBurst     = 5
-	// minFresh is how long a document is fresh at least, whatever its headers say.
+	// minFresh is the minimum time for which a document is fresh, whatever its headers contain.
 	minFresh = time.Minute
 )
 
-// duration is the metric of the fetches.
+// duration is the name of the metric for the duration of fetches.
 const duration = "cimd_fetch_duration_seconds"
 
 // ErrUnavailable means that a document cannot be fetched now.
@@ -42,13 +43,13 @@ var ErrUnavailable = errors.New("the document cannot be fetched")
 
 // Options are the settings of Documents.
 type Options struct {
-	// TTL is how long a document is fresh at most. Default: 1 hour.
+	// TTL is the maximum time for which a document is fresh. Default: 1 hour.
 	TTL time.Duration
-	// Timeout bounds a whole fetch. Default: 10 s.
+	// Timeout is the time limit of a whole fetch. Default: 10 s.
 	Timeout time.Duration
-	// HTTP allows http URLs, too.
+	// HTTP also permits URLs with the scheme http.
 	HTTP bool
-	// Networks are the private networks that a URL may lead to; public ones are always allowed.
+	// Networks are the private networks from which documents may be fetched. Public addresses are always allowed.
 	Networks []netip.Prefix
 }
 
@@ -83,26 +84,27 @@ func IsURL(id string) bool {
 	return strings.HasPrefix(id, "https://") || strings.HasPrefix(id, "http://")
 }
 
-// Document is a fetched document: JSON whose client_id is the URL.
+// Document is a fetched document: JSON whose member client_id equals the document's URL.
 type Document struct {
 	Text []byte
-	// Fresh is when the document has to be fetched again. If it must not be stored, that is the time of the fetch.
+	// Fresh is the time until which the document is fresh; after that it must be fetched again. For a document that
+	// must not be stored, it is the time of the fetch.
 	Fresh time.Time
 }
 
-// Fetch fetches the document of a URL. The error is a refusal if the URL or the document is invalid, or if there are
-// too many fetches. It wraps ErrUnavailable if there is no document at the URL.
+// Fetch fetches the document at the URL id. The error is a refusal of the client if the URL or the document is invalid,
+// or if there are too many fetches. If there is no document at the URL, the error wraps ErrUnavailable.
 func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Allow)
 }
 
-// Refetch fetches like Fetch for a client that is known already. It borrows from the rate limit of the host, so that
-// requests for unknown URLs of that host do not block it.
+// Refetch is like Fetch, for a client that is already known. It may exceed the rate limit of the host, at the expense
+// of later fetches. Requests for unknown URLs of the host therefore do not block it.
 func (d *Documents) Refetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Borrow)
 }
 
-// fetch fetches the document of a URL, if allow admits a request to its host.
+// fetch fetches the document at the URL id, if allow returns true for its host.
 func (d *Documents) fetch(ctx context.Context, id string, allow func(host string) bool) (*Document, error) {
 	u, err := d.parse(id)
 	if err != nil {
@@ -132,12 +134,12 @@ func (d *Documents) fetch(ctx context.Context, id string, allow func(host string
 	return found, err
 }
 
-// refuse returns invalid_client.
+// refuse returns the error invalid_client.
 func refuse(format string, args ...any) error {
 	return kernel.Refuse(kernel.InvalidClient, format, args...)
 }
 
-// parse parses a client_id and returns an error if it must not be the URL of a document.
+// parse parses a client_id. It returns an error if the client_id cannot be the URL of a document.
 func (d *Documents) parse(id string) (*url.URL, error) {
 	if len(id) > maxURL || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '\\' }) {
 		return nil, refuse("client_id must be a URL of at most %d characters of ASCII", maxURL)
@@ -212,7 +214,7 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 	return &Document{text, now.Add(d.fresh(answer.Header, now))}, check(text, id)
 }
 
-// check returns an error if a text is not the document of a URL. Nothing of any other text is revealed.
+// check returns an error if a text is not the document with the URL id. The error reveals nothing of the text.
 func check(text []byte, id string) error {
 	var members map[string]json.RawMessage
 	var named string
@@ -227,8 +229,8 @@ func check(text []byte, id string) error {
 	return nil
 }
 
-// fresh returns how long a response is fresh (RFC 9111 section 4.2), which is bounded by minFresh and the TTL.
-// Without freshness headers it is the TTL. Zero means that the response must not be stored.
+// fresh returns how long a response is fresh (RFC 9111 section 4.2), between minFresh and the TTL. Without freshness
+// headers that is the TTL. Zero means that the response must not be stored.
 func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	lifetime, ok := time.Duration(0), false
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
@@ -248,11 +250,11 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	}
 	if text := h.Get("Expires"); !ok && text != "" {
 		ok = true
-		if at, err := http.ParseTime(text); err == nil {
+		if date, err := http.ParseTime(text); err == nil {
 			if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 				now = sent
 			}
-			lifetime = at.Sub(now)
+			lifetime = date.Sub(now)
 		}
 	}
 	if !ok {

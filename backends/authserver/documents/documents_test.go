@@ -122,7 +122,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestFetchResponses(t *testing.T) {
 	t.Parallel()
 	const good = `{"client_id":"%s","client_name":"C"}`
 	for name, test := range map[string]struct {

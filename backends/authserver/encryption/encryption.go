@@ -1,5 +1,6 @@
-// Package encryption seals what must not be readable in the database: private keys and the credentials of other
-// servers. A sealed text is bound to its place: its table, row and column.
+// Package encryption seals (encrypts and authenticates) texts that must not be readable in the database: private keys
+// and the credentials of other servers. A sealed text is bound to its place, which is its table, row and column, and
+// cannot be opened at another place.
 package encryption
 
 import (
@@ -16,25 +17,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
-// Encryptor seals and opens texts for a place. The error of Open wraps keyring.ErrOpen if a text cannot be opened.
+// Encryptor seals and opens texts for a place. If a text cannot be opened, the error of Open wraps keyring.ErrOpen.
 type Encryptor = sealed.Sealer
 
-// ErrNone is the error if no encryptor is configured.
+// ErrNone means that no encryptor is configured.
 var ErrNone = errors.New("data_encryption.driver is not set, so nothing can be stored encrypted")
 
-// Place returns the place of a text, to which Seal binds it: a column of a row of a table.
+// Place returns the place of a text in the database. Seal binds the text to it.
 func Place(table, row, column string) []byte { return []byte(table + "/" + row + "/" + column) }
 
 const (
 	version   = 1
 	idSize    = 4
 	nonceSize = 12
-	// label is the salt of the derived keys.
+	// label is the salt for deriving keys.
 	label = "tollgate authserver data encryption"
 )
 
-// Master seals with AES-256-GCM under a separate key for each place, which is derived from the master key with
-// HKDF-SHA-256. A sealed text is base64url(version (1) | key id (4) | nonce (12) | ciphertext and tag).
+// Master seals with AES-256-GCM. Each place has a separate key, which is derived from the master key with HKDF-SHA-256.
+// A sealed text is base64url(version (1) | key id (4) | nonce (12) | ciphertext and tag).
 type Master struct {
 	current masterKey
 	old     *masterKey // only for opening
@@ -45,8 +46,8 @@ type masterKey struct {
 	secret []byte
 }
 
-// NewMaster returns an encryptor with a master key of 64 hex digits. It also opens texts of the old key, which may be
-// empty.
+// NewMaster returns an encryptor with a master key of 64 hex digits. It also opens texts that were sealed with the
+// former master key old, which may be empty.
 func NewMaster(current, old string) (*Master, error) {
 	key, err := parse(current)
 	if err != nil {
@@ -115,7 +116,8 @@ func (m *Master) Current(sealed string) bool {
 	return key == &m.current
 }
 
-// split decodes a sealed text and returns the key with its id, or nil if it has no key of this encryptor.
+// split decodes a sealed text and returns the master key whose id it contains. The key is nil if this encryptor does
+// not have it.
 func (m *Master) split(sealed string) (raw []byte, key *masterKey) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || base64.RawURLEncoding.EncodedLen(len(raw)) != len(sealed) || len(raw) < 1+idSize+nonceSize ||

@@ -13,19 +13,19 @@ import (
 // Missing counts sealed texts that cannot be opened because their key is not configured.
 type Missing struct {
 	Table string
-	// Key is the id of the master key in hex, or KeyManagement. It is empty if the texts contain no valid id.
+	// Key is the id of the master key in hex, or KeyManagement. It is empty if the texts contain no valid key id.
 	Key  string
 	Rows int
 }
 
-// KeyManagement stands for the keys of a key management server.
+// KeyManagement is the value of Missing.Key for all keys of key management servers.
 const KeyManagement = "transit"
 
-// headSize is how many characters of a sealed text identify its key: they include the version and the id of a master
-// key in base64, or the tag of a key management server.
+// headSize is the number of leading characters of a sealed text that identify its key. They contain the version and the
+// id of a master key in base64, or the tag of a key management server.
 const headSize = 7
 
-// keyOf returns the name of the key of a sealed text that begins with head, in the form of Missing.Key.
+// keyOf returns the key of the sealed texts that begin with head, as in Missing.Key.
 func keyOf(head string) string {
 	if head+":" == transitTag {
 		return KeyManagement
@@ -38,7 +38,7 @@ func keyOf(head string) string {
 	return hex.EncodeToString(raw[1:])
 }
 
-// holder is an Encryptor that knows which keys it has. Any other one is assumed to have all keys.
+// holder is an Encryptor that knows its keys. Any other Encryptor is assumed to have all keys.
 type holder interface{ holds(key string) bool }
 
 func holds(e Encryptor, key string) bool {
@@ -64,8 +64,8 @@ func (c chain) holds(key string) bool {
 	return false
 }
 
-// FindMissing counts the texts whose key e does not have. It reads only the key ids and opens no text. A nil e has no
-// key.
+// FindMissing counts the sealed texts in the columns whose key e does not have. It reads only the key ids and does not
+// open the texts. If e is nil, all keys are missing.
 func FindMissing(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column) (list []Missing, err error) {
 	for _, c := range columns {
 		rows := make(map[string]int)

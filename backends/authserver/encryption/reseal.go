@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sealed"
 )
 
-// Column is a column with sealed texts; an empty value is not a sealed text. Its names must come from the schema, never
+// Column is a column with sealed texts. An empty value is not a sealed text. The names must be constants, never text
 // from a request.
 type Column struct {
-	// Table is the table, and ID a text column that is unique in it.
+	// Table is the table, and ID the name of a unique text column in it.
 	Table, ID string
 	Column    string
-	// Row is the SQL expression for the row part of a place. Default: ID.
+	// Row is the SQL expression for the row in a place; see Place. Default: ID.
 	Row string
 }
 
@@ -25,13 +25,13 @@ type Resealed struct {
 	Scanned int `json:"scanned"`
 	// Rewritten is the number of texts that were sealed again.
 	Rewritten int `json:"rewritten"`
-	// Failed is the number of texts that could not be opened. They are left as they are.
+	// Failed is the number of texts that could not be opened. They were not changed.
 	Failed int `json:"failed"`
 }
 
-// Reseal seals again the texts that are not sealed with the newest key, while others may write to the same columns. If
-// it ends early, its work is kept, and another call skips the texts that are sealed with the newest key already. It
-// calls progress after each batch, unless that is nil.
+// Reseal seals with the newest key all texts in the columns that are sealed with another key. Others may write to the
+// columns at the same time. If Reseal ends early, the finished work is kept, and another call continues. Unless
+// progress is nil, Reseal calls it after each batch.
 func Reseal(
 	ctx context.Context, k *kernel.Server, e Encryptor, columns []Column, progress func(Resealed),
 ) (done Resealed, err error) {

@@ -11,10 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/transit"
 )
 
-// transitTag precedes what a key management server has encrypted.
+// transitTag is the prefix of a ciphertext of a key management server.
 const transitTag = "transit:"
 
-// Transit seals and opens by a key management server. A sealed text is the ciphertext of the server after a tag.
+// Transit seals and opens with a key of a key management server. A sealed text is a tag followed by the server's
+// ciphertext.
 type Transit struct {
 	key    *transit.Key
 	newest atomic.Int64 // the newest version of the key that has been seen
@@ -29,7 +30,7 @@ func (t *Transit) Seal(ctx context.Context, plaintext, place []byte) (string, er
 	if err != nil {
 		return "", err
 	}
-	t.seen(text)
+	t.setNewest(text)
 	return transitTag + text, nil
 }
 
@@ -44,12 +45,12 @@ func (t *Transit) Open(ctx context.Context, sealed string, place []byte) ([]byte
 		return nil, keyring.ErrOpen
 	}
 	if err == nil {
-		t.seen(text)
+		t.setNewest(text)
 	}
 	return plaintext, err
 }
 
-// Current implements Encryptor. It compares with the newest version that this process has seen.
+// Current implements Encryptor. It compares the text's key version with the newest version that this process has seen.
 func (t *Transit) Current(sealed string) bool {
 	text, ok := strings.CutPrefix(sealed, transitTag)
 	return ok && int64(transit.CipherVersion(text)) >= max(1, t.newest.Load())
@@ -61,7 +62,7 @@ func (t *Transit) Refresh(ctx context.Context) error {
 	return err
 }
 
-func (t *Transit) seen(text string) {
+func (t *Transit) setNewest(text string) {
 	for version := int64(transit.CipherVersion(text)); ; {
 		newest := t.newest.Load()
 		if version <= newest || t.newest.CompareAndSwap(newest, version) {
@@ -73,8 +74,8 @@ func (t *Transit) seen(text string) {
 // chain seals with the first encryptor and opens with any.
 type chain []Encryptor
 
-// Chain returns an encryptor that seals with the first of several and opens what any of them has sealed. Nil encryptors
-// are ignored; if there are no others, it returns nil.
+// Chain returns an encryptor that seals with the first of several encryptors and opens texts of any of them. Nil
+// encryptors are ignored. If all are nil, Chain returns nil.
 func Chain(all ...Encryptor) Encryptor {
 	var c chain
 	for _, e := range all {
@@ -112,7 +113,7 @@ func (c chain) Current(sealed string) bool { return c[0].Current(sealed) }
 // Refresh determines the newest key of the first encryptor.
 func (c chain) Refresh(ctx context.Context) error { return refresh(ctx, c[0]) }
 
-// refresh determines the newest key of an encryptor that does not know it itself.
+// refresh calls the method Refresh of an encryptor, if it has one.
 func refresh(ctx context.Context, e Encryptor) error {
 	if refresher, ok := e.(interface {
 		Refresh(ctx context.Context) error

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// actor is an object of the claim act (RFC 8693 section 4.1): a party that acts, and the one for which it acts.
+// actor is an object of the claim act (RFC 8693 section 4.1): the party that acts, and in its member act the actor
+// before it.
 type actor struct {
 	Subject string          `json:"sub"`
 	Client  string          `json:"client_id,omitempty"`
@@ -19,13 +20,13 @@ type actor struct {
 }
 
 const (
-	// agents bounds how many clients the claim agent_chain names; the oldest are left out.
+	// agents is the maximum number of clients in the claim agent_chain. The oldest are omitted.
 	agents = 8
-	// deepest bounds how many nested objects are read, whoever made them.
+	// deepest is the maximum number of nested objects that are read, including those that other servers added.
 	deepest = 64
 )
 
-// delegated returns the actor that the new token gets, or nil if the exchange is an impersonation.
+// delegated returns the actor of the new token. It returns nil if the exchange is an impersonation.
 func (r *Request) delegated() *actor {
 	if r.self && r.actor == nil {
 		return nil
@@ -67,7 +68,7 @@ var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep
 // IsTooDeep reports whether an exchange was refused because the chain of actors would be too long.
 func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
 
-// inside appends a chain to the end of another one, whose other members are left as they are.
+// inside appends the chain of actors inner to the innermost actor of the chain outer. Other members are unchanged.
 func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	if len(inner) == 0 {
 		return outer, nil
@@ -87,7 +88,7 @@ func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// actors returns the objects of a chain, beginning with the outermost, which is the current actor.
+// actors returns the objects of a chain, outermost first. The outermost object is the current actor.
 func actors(act json.RawMessage) (list []actor) {
 	for len(act) > 0 && len(list) < deepest {
 		var a actor
@@ -101,7 +102,7 @@ func actors(act json.RawMessage) (list []actor) {
 
 func depth(act json.RawMessage) int { return len(actors(act)) }
 
-// agents returns the claim agent_chain: the clients of a chain that are registered here, the oldest first.
+// agents returns the claim agent_chain: the clients in a chain that are registered here, oldest first.
 func (x *Exchange) agents(ctx context.Context, act json.RawMessage) (ids []string, err error) {
 	for _, a := range actors(act) {
 		if a.Client == "" || len(ids) == agents {

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// granted checks that the user has given consent for each target to the client at which they signed in, however many
-// services the token has passed through since. It does not apply to a client that exchanges its own token, if that is
-// allowed.
+// granted checks the user's consents for each target. They must belong to the client at which the user signed in,
+// however many clients have exchanged the token since. The check does not apply to a client that exchanges its own
+// token, if that is permitted; see Options.Self.
 func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	if r.person == "" || r.self && x.options.Self {
 		return nil
@@ -39,7 +39,7 @@ func (x *Exchange) granted(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// consents returns the consents of the user to the client at which they signed in.
+// consents returns the user's consents to the client at which the user signed in.
 func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, error) {
 	root, err := x.options.Clients.Find(ctx, r.subject.Root())
 	if errors.Is(err, clients.ErrUnknown) || err == nil && !root.Active() {
@@ -51,19 +51,19 @@ func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, e
 	return x.options.Consents.Between(ctx, r.person, root)
 }
 
-// covered returns the id of the consent that covers a scope of a resource. The error is a *kernel.ConsentError if none
-// does.
+// covered returns the id of the consent, among those found, that covers a scope of a resource. If no consent covers it,
+// the error is a *kernel.ConsentError.
 func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
-	at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
-	if at < 0 {
+	index := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
+	if index < 0 {
 		return "", x.lacking(kernel.ConsentMissing, t, scope)
 	}
 	missing := slices.DeleteFunc(slices.Clone(scope),
-		func(word string) bool { return slices.Contains(found[at].Scope, word) })
+		func(word string) bool { return slices.Contains(found[index].Scope, word) })
 	if len(missing) > 0 {
 		return "", x.lacking(kernel.ScopeInsufficient, t, missing)
 	}
-	return found[at].ID, nil
+	return found[index].ID, nil
 }
 
 func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string) error {
@@ -75,8 +75,8 @@ func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string
 // authorizePath is the path of the authorization endpoint.
 const authorizePath = "/oauth/authorize"
 
-// upstream exchanges the token for one of a provider: that of the user's connection, for no more than the user has
-// granted to the client.
+// upstream exchanges the token for a token of a broker provider, from the user's connection. The scope is limited to
+// the user's consents to the client.
 func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answer, err error) {
 	target := r.targets[0]
 	switch {
@@ -102,8 +102,8 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 		return answer, err
 	}
 	if len(scope) == 0 {
-		if at := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); at >= 0 {
-			scope = intersect(found[at].Scope, target.Names())
+		if index := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); index >= 0 {
+			scope = intersect(found[index].Scope, target.Names())
 		}
 	}
 	if _, err := x.covered(found, target, scope); err != nil {
@@ -121,11 +121,11 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 }
 
 // intersect returns the scopes of a that are also in b, in the order of a.
-func intersect(a, b []string) (both []string) {
+func intersect(a, b []string) (common []string) {
 	for _, scope := range a {
 		if slices.Contains(b, scope) {
-			both = append(both, scope)
+			common = append(common, scope)
 		}
 	}
-	return both
+	return common
 }

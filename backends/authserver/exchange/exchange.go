@@ -1,9 +1,9 @@
-// Package exchange implements the token-exchange grant (RFC 8693): a client exchanges an access token of this server
-// for another one, with fewer scopes, for another resource, or with the claim act, which names who calls on whose
-// behalf.
+// Package exchange implements the token-exchange grant type (RFC 8693). A client exchanges an access token of this
+// server for another access token: with fewer scopes, for another resource, or with the claim act, which names the
+// party that acts for the subject.
 //
-// A token from an exchange depends on those that it was exchanged from and on the consents of its user, so that it ends
-// with each of them; see package tokens.
+// A token from an exchange depends on the tokens from which it was exchanged and on the consents of its user. If one of
+// them ends, it ends too; see package tokens.
 package exchange
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// The token types of RFC 8693 section 3 that are supported. They mean the same here.
+// The supported token types (RFC 8693 section 3). This server treats both in the same way.
 const (
 	AccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // G101: a type
 	JWT         = "urn:ietf:params:oauth:token-type:jwt"
@@ -44,19 +44,20 @@ type Options struct {
 	// Upstream provides the tokens of broker resources. If it is nil, such exchanges are refused.
 	Upstream Upstream
 
-	// Self allows a client to exchange its own token without naming a resource, and without regard to the consents of
-	// the user.
+	// Self permits a client to exchange its own token without naming a resource. The consents of the user are not
+	// checked in that case.
 	Self bool
-	// Depth is how many nested actors a token may name. Default: 5.
+	// Depth is the maximum number of nested actors in a token. Default: 5.
 	Depth int
-	// Life is the longest life of a token. Default: 1 hour. It never outlives the token that it was exchanged from.
+	// Life is the maximum life of a token. Default: 1 hour. A token never outlives the token from which it was
+	// exchanged.
 	Life time.Duration
 }
 
 // Upstream provides the tokens of broker resources.
 type Upstream interface {
-	// Exchange returns the token of a user's connection to the provider of a resource, for scopes of this server. The
-	// error is a *kernel.ConsentError if the user has no connection, or one with too few scopes.
+	// Exchange returns a token from a user's connection to the broker provider of a resource, for scopes of this
+	// server. If the user has no connection, or too few scopes were granted, the error is a *kernel.ConsentError.
 	Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (tokens.Answer, error)
 }
 
@@ -94,7 +95,7 @@ type Request struct {
 	act                       []byte
 }
 
-// Result is what was issued, with details for the audit feed.
+// Result is the issued token, with details for the audit feed.
 type Result struct {
 	tokens.Answer
 	Kind    string
@@ -104,7 +105,7 @@ type Result struct {
 	Depth   int
 }
 
-// Exchange exchanges a token. A refused exchange changes nothing.
+// Exchange exchanges a token. If it returns an error, it has changed nothing.
 func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err error) {
 	if err := x.parameters(&r); err != nil {
 		return done, err
@@ -137,7 +138,7 @@ func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err er
 	return done, err
 }
 
-// parameters checks what can be checked without the tokens.
+// parameters checks the parameters of a request, except for the tokens in them.
 func (x *Exchange) parameters(r *Request) error {
 	refuse := func(format string, args ...any) error {
 		return kernel.Refuse(kernel.InvalidRequest, format, args...)
@@ -161,7 +162,7 @@ func (x *Exchange) parameters(r *Request) error {
 
 func known(kind string) bool { return kind == AccessToken || kind == JWT }
 
-// tokens verifies the tokens of a request, and that the request proves the keys that they are bound to.
+// tokens verifies the tokens of a request, and checks that the request has a proof of the keys to which they are bound.
 func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
 	if r.subject, err = x.live(ctx, "subject_token", r.Subject); err != nil {
 		return err
@@ -185,8 +186,8 @@ func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
 	return nil
 }
 
-// live returns the claims of a token of the request, or invalid_grant if the token is not valid, or is about a user
-// whom only an identity provider knows. name is the name of the parameter.
+// live returns the claims of a token in the request. The error is invalid_grant if the token is invalid, or if its
+// subject is a user whom only an identity provider knows. The name is that of the request parameter, for the error.
 func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims, error) {
 	c, _, ok, err := x.options.Tokens.Live(ctx, text)
 	switch {
@@ -195,14 +196,14 @@ func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims,
 	case !ok:
 		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is not an access token of this server that is good now", name)
 	case c.Foreign():
-		// What such a user may do is decided by the policies for assertions only.
+		// Only the policies for assertions decide about the access of such a user.
 		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows",
 			name)
 	}
 	return c, nil
 }
 
-// target sets the resources that the new token is for: those that are named, or those of the subject token.
+// target sets the resources of the new token: those that the request names, or else those of the subject token.
 func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 	names := r.Resources
 	if len(names) == 0 {
@@ -218,15 +219,15 @@ func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 	return nil
 }
 
-// brokered reports whether the request names a broker resource, for a token of its provider. A request that names no
-// resource only narrows the subject token.
+// brokered reports whether the request names a broker resource and so requests a token of its provider. A request that
+// names no resource only narrows the subject token.
 func (r *Request) brokered() bool {
 	return len(r.Resources) > 0 &&
 		slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
-// permitted checks that the client may exchange the token: its own token, or any if the policy of the resource allows
-// it.
+// permitted checks that the client may exchange the subject token. A client may exchange its own token. It may exchange
+// another client's token if the policy of the resource permits that.
 func (x *Exchange) permitted(_ context.Context, r *Request) error {
 	if len(r.Resources) == 0 {
 		switch {
@@ -251,8 +252,7 @@ func (x *Exchange) permitted(_ context.Context, r *Request) error {
 	return nil
 }
 
-// narrow sets the scope of the new token: the part of the subject token's scope that was requested and that the targets
-// declare.
+// narrow sets the scope of the new token: the requested scopes that the subject token has and that the targets declare.
 func (x *Exchange) narrow(_ context.Context, r *Request) error {
 	subjectScope := strings.Fields(r.subject.Scope)
 	requested, err := resources.ParseScope(r.Scope)

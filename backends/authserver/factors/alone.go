@@ -83,11 +83,11 @@ type Claim struct {
 
 // Claim parses the browser's response for a passkey and finds the owner of the passkey. The error is ErrWrong if the
 // response is malformed, and an *apierror.Error if passkeys cannot sign in alone.
-func (f *Factors) Claim(ctx context.Context, said string) (*Claim, error) {
+func (f *Factors) Claim(ctx context.Context, response string) (*Claim, error) {
 	if !f.Alone() {
 		return nil, errNoPasskeys
 	}
-	parsed, err := parse(said, protocol.ParseCredentialRequestResponseBytes)
+	parsed, err := parse(response, protocol.ParseCredentialRequestResponseBytes)
 	if err != nil {
 		return nil, ErrWrong
 	}

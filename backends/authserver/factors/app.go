@@ -66,7 +66,7 @@ func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser s
 	return &Draft{Secret: groups(secret, " "), QR: code, Signed: f.Signer("app").Sign([]byte(payload), browser, u.ID)}, nil
 }
 
-// Draft returns the draft from the signed text of a form. The error has status 422 if the text belongs to another user
+// Draft returns the draft from the signed text of a form. The error has status 400 if the text belongs to another user
 // or browser, or is too old.
 func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, error) {
 	secret, begun, err := f.open(signed, u, browser)
@@ -81,8 +81,8 @@ var errOldForm = apierror.New(http.StatusBadRequest, "bad_request",
 
 func (f *Factors) open(signed string, u *users.User, browser string) (secret string, begun time.Time, err error) {
 	payload, ok := f.Signer("app").Open(signed, browser, u.ID)
-	at, secret, _ := strings.Cut(string(payload), " ")
-	micros, err := strconv.ParseInt(at, 10, 64)
+	begunText, secret, _ := strings.Cut(string(payload), " ")
+	micros, err := strconv.ParseInt(begunText, 10, 64)
 	if begun = time.UnixMicro(micros); !ok || err != nil || f.Now().Sub(begun) >= lasts {
 		return "", begun, errOldForm
 	}
@@ -112,11 +112,11 @@ func (f *Factors) AddApp(
 			}},
 		}
 	}
-	one := &Factor{ID: kernel.NewID(), Kind: App, Name: label, step: step}
-	if one.secret, err = f.encryptor.Seal(ctx, []byte(secret), place(one.ID)); err != nil {
+	factor := &Factor{ID: kernel.NewID(), Kind: App, Name: label, step: step}
+	if factor.secret, err = f.encryptor.Seal(ctx, []byte(secret), place(factor.ID)); err != nil {
 		return nil, err
 	}
-	return f.add(ctx, u.ID, one, "")
+	return f.add(ctx, u.ID, factor, "")
 }
 
 // stepOf returns the time step of a code. Only steps after last, the step of the last accepted code, are valid, so that
@@ -124,8 +124,8 @@ func (f *Factors) AddApp(
 func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool) {
 	present := now.Unix() / codePeriod
 	for s := present - codeSkew; s <= present+codeSkew; s++ {
-		want, err := hotp.GenerateCode(secret, uint64(s)) //nolint:gosec // the time is behind 1970
-		if err == nil && subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 && s > last {
+		expected, err := hotp.GenerateCode(secret, uint64(s)) //nolint:gosec // the time is behind 1970
+		if err == nil && subtle.ConstantTimeCompare([]byte(expected), []byte(code)) == 1 && s > last {
 			step, ok = s, true
 		}
 	}
@@ -139,23 +139,23 @@ func (f *Factors) code(ctx context.Context, user, code string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range list {
-		if one.Kind != App {
+	for _, factor := range list {
+		if factor.Kind != App {
 			continue
 		}
 		if f.encryptor == nil {
 			return errNoApps
 		}
-		secret, err := f.encryptor.Open(ctx, one.secret, place(one.ID))
+		secret, err := f.encryptor.Open(ctx, factor.secret, place(factor.ID))
 		if err != nil {
 			return fmt.Errorf("opening the secret of an app: %w", err)
 		}
-		step, ok := stepOf(string(secret), code, f.Now(), one.step)
+		step, ok := stepOf(string(secret), code, f.Now(), factor.step)
 		if !ok {
 			continue
 		}
 		used, err := f.use(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?",
-			step, f.Micros(), one.ID, step)
+			step, f.Micros(), factor.ID, step)
 		if err != nil || used {
 			return err
 		}
@@ -183,12 +183,12 @@ func compact(code string) string {
 	}, code[:min(len(code), 100)]))
 }
 
-// groups splits a text into groups of four characters, with between as the separator.
-func groups(text, between string) string {
+// groups splits a text into groups of four characters, divided by separator.
+func groups(text, separator string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i += 4 {
 		if i > 0 {
-			out.WriteString(between)
+			out.WriteString(separator)
 		}
 		out.WriteString(text[i:min(i+4, len(text))])
 	}
@@ -259,14 +259,14 @@ func (f *Factors) AppSecrets(ctx context.Context, user string) (secrets []string
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range list {
-		if one.Kind != App {
+	for _, factor := range list {
+		if factor.Kind != App {
 			continue
 		}
 		if f.encryptor == nil {
 			return nil, errNoApps
 		}
-		secret, err := f.encryptor.Open(ctx, one.secret, place(one.ID))
+		secret, err := f.encryptor.Open(ctx, factor.secret, place(factor.ID))
 		if err != nil {
 			return nil, fmt.Errorf("opening the secret of an app: %w", err)
 		}

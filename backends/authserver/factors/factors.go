@@ -125,13 +125,22 @@ func (f *Factors) Passkeys() bool { return f.party != nil }
 
 const columns = "id, kind, name, secret, step, credential, created_at, used_at"
 
-func scan(r store.Row) (one *Factor, err error) {
-	one = new(Factor)
-	return one, r.Scan(&one.ID, &one.Kind, &one.Name, &one.secret, &one.step, &one.credential, &one.CreatedAt, &one.UsedAt)
+func scan(r store.Row) (factor *Factor, err error) {
+	factor = new(Factor)
+	return factor, r.Scan(
+		&factor.ID,
+		&factor.Kind,
+		&factor.Name,
+		&factor.secret,
+		&factor.step,
+		&factor.credential,
+		&factor.CreatedAt,
+		&factor.UsedAt,
+	)
 }
 
-// in returns the factors of a user within a transaction, oldest first.
-func in(c store.Conn, user string) ([]*Factor, error) {
+// factorsIn returns the factors of a user within a transaction, oldest first.
+func factorsIn(c store.Conn, user string) ([]*Factor, error) {
 	return store.List(c, scan, "SELECT "+
 		columns+" FROM authserver_factors WHERE user_id = ? ORDER BY created_at, id LIMIT ?", text.Storable(user), maxFactors)
 }
@@ -139,7 +148,7 @@ func in(c store.Conn, user string) ([]*Factor, error) {
 // Of returns the factors of a user, oldest first.
 func (f *Factors) Of(ctx context.Context, user string) ([]*Factor, error) {
 	return kernel.Read(ctx, f.Server, func(c store.Conn) ([]*Factor, error) {
-		return in(c, user)
+		return factorsIn(c, user)
 	})
 }
 
@@ -151,9 +160,9 @@ func (k Kinds) Any() bool { return k.App || k.Passkey }
 
 // KindsOf returns the kinds of a list of factors.
 func KindsOf(list []*Factor) (k Kinds) {
-	for _, one := range list {
-		k.App = k.App || one.Kind == App
-		k.Passkey = k.Passkey || one.Kind == Passkey
+	for _, factor := range list {
+		k.App = k.App || factor.Kind == App
+		k.Passkey = k.Passkey || factor.Kind == Passkey
 	}
 	return k
 }
@@ -167,26 +176,36 @@ var (
 
 // add stores a factor of a user. The handle is the user handle of a passkey, or empty. If the factor is the user's
 // first, add returns new recovery codes.
-func (f *Factors) add(ctx context.Context, user string, one *Factor, handle string) (codes []string, err error) {
-	if one.Name, err = name(one.Name); err != nil {
+func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle string) (codes []string, err error) {
+	if factor.Name, err = name(factor.Name); err != nil {
 		return nil, err
 	}
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
-		var there string
+		var locked string
 		// Lock the user, so that factors are added one at a time.
-		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&there); err != nil {
+		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&locked); err != nil {
 			return err
 		}
-		present, err := in(c, user)
+		present, err := factorsIn(c, user)
 		if err != nil {
 			return err
 		}
 		if len(present) >= maxFactors {
 			return errMany
 		}
-		_, err = c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			one.ID, user, one.Kind, one.Name, one.secret, one.step, one.credential, handle, f.Micros())
+		_, err = c.Exec(
+			"INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			factor.ID,
+			user,
+			factor.Kind,
+			factor.Name,
+			factor.secret,
+			factor.step,
+			factor.credential,
+			handle,
+			f.Micros(),
+		)
 		if store.IsUniqueViolation(err) {
 			return errTaken
 		}
@@ -198,7 +217,7 @@ func (f *Factors) add(ctx context.Context, user string, one *Factor, handle stri
 	if err != nil {
 		return nil, err
 	}
-	f.note(ctx, "user.factor_added", user, user, one.Kind)
+	f.note(ctx, "user.factor_added", user, user, factor.Kind)
 	return codes, nil
 }
 
@@ -222,14 +241,14 @@ func name(typed string) (string, error) {
 func (f *Factors) Remove(ctx context.Context, user, id string) error {
 	var kind string
 	err := f.Write(ctx, func(c store.Conn) error {
-		list, err := in(c, user)
+		list, err := factorsIn(c, user)
 		if err != nil {
 			return err
 		}
 		kind = ""
-		for _, one := range list {
-			if one.ID == id {
-				kind = one.Kind
+		for _, factor := range list {
+			if factor.ID == id {
+				kind = factor.Kind
 			}
 		}
 		if kind == "" {
@@ -248,9 +267,9 @@ func (f *Factors) Remove(ctx context.Context, user, id string) error {
 	return err
 }
 
-// Reset removes all factors of a user, who may have lost them, and returns their number. The actor in the audit feed is
-// by.
-func (f *Factors) Reset(ctx context.Context, user, by string) (n int64, err error) {
+// Reset removes all factors of a user, who may have lost them, and returns their number. The audit event names the
+// actor.
+func (f *Factors) Reset(ctx context.Context, user, actor string) (n int64, err error) {
 	err = f.Write(ctx, func(c store.Conn) (err error) {
 		if _, err := users.In(c, user); err != nil {
 			return err
@@ -264,13 +283,13 @@ func (f *Factors) Reset(ctx context.Context, user, by string) (n int64, err erro
 		return guesses.Of(user).Forget(c)
 	})
 	if err == nil {
-		f.note(ctx, "user.factors_reset", by, user, "")
+		f.note(ctx, "user.factors_reset", actor, user, "")
 	}
 	return n, err
 }
 
-func (f *Factors) note(ctx context.Context, action, by, user, kind string) {
-	e := kernel.Event{Action: action, Actor: by, Detail: []string{"user", user}}
+func (f *Factors) note(ctx context.Context, action, actor, user, kind string) {
+	e := kernel.Event{Action: action, Actor: actor, Detail: []string{"user", user}}
 	if kind != "" {
 		e.Detail = append(e.Detail, "kind", kind)
 	}
@@ -331,7 +350,12 @@ func (f *Factors) check(ctx context.Context, u *users.User, browser string, p Pr
 // Jobs returns the background jobs.
 func (f *Factors) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "attempts", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
-		n, err := f.DB.Purge(ctx, 1000, "DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)", f.Micros())
+		n, err := f.DB.Purge(
+			ctx,
+			1000,
+			"DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)",
+			f.Micros(),
+		)
 		return int(n), err
 	}}}
 }

@@ -237,8 +237,8 @@ func TestMaxFactors(t *testing.T) {
 	})
 }
 
-// TestParty checks that passkeys need https and a host name.
-func TestParty(t *testing.T) {
+// TestPasskeysNeedHTTPSHost checks that passkeys need https and a host name.
+func TestPasskeysNeedHTTPSHost(t *testing.T) {
 	t.Parallel()
 	k := authtest.SQLite(t)
 	for issuer, want := range map[string]bool{

@@ -59,15 +59,15 @@ func (f *Factors) holder(ctx context.Context, u *users.User) (*holder, []*Factor
 	}
 	h := &holder{User: u}
 	var keys []*Factor
-	for _, one := range list {
-		if one.Kind != Passkey {
+	for _, factor := range list {
+		if factor.Kind != Passkey {
 			continue
 		}
 		var credential webauthn.Credential
-		if err := json.Unmarshal([]byte(one.credential), &credential); err != nil {
+		if err := json.Unmarshal([]byte(factor.credential), &credential); err != nil {
 			return nil, nil, fmt.Errorf("reading a passkey: %w", err)
 		}
-		h.credentials, keys = append(h.credentials, credential), append(keys, one)
+		h.credentials, keys = append(h.credentials, credential), append(keys, factor)
 	}
 	return h, keys, nil
 }
@@ -90,11 +90,11 @@ func (f *Factors) sign(
 	if err != nil {
 		return nil, err
 	}
-	kept, err := json.Marshal(asked{f.Micros(), *session})
+	state, err := json.Marshal(asked{f.Micros(), *session})
 	if err != nil {
 		return nil, err
 	}
-	return &Challenge{string(raw), f.Signer(label).Sign(kept, browser, user)}, nil
+	return &Challenge{string(raw), f.Signer(label).Sign(state, browser, user)}, nil
 }
 
 // opened verifies the signed state that sign returned, and returns the state. A state expires, and can be used only
@@ -126,11 +126,11 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	if err != nil {
 		return nil, err
 	}
-	has := make([]protocol.CredentialDescriptor, len(h.credentials))
+	existing := make([]protocol.CredentialDescriptor, len(h.credentials))
 	for i := range h.credentials {
-		has[i] = h.credentials[i].Descriptor()
+		existing[i] = h.credentials[i].Descriptor()
 	}
-	options, session, err := f.party.BeginRegistration(h, append(f.forAlone(), webauthn.WithExclusions(has))...)
+	options, session, err := f.party.BeginRegistration(h, append(f.forAlone(), webauthn.WithExclusions(existing))...)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a passkey: %w", err)
 	}
@@ -230,9 +230,9 @@ func (f *Factors) used(ctx context.Context, h *holder, keys []*Factor, used *web
 		if string(h.credentials[i].ID) != string(used.ID) {
 			continue
 		}
-		there, err := f.use(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?",
+		stored, err := f.use(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?",
 			string(raw), f.Micros(), keys[i].ID, keys[i].credential)
-		if err != nil || there {
+		if err != nil || stored {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func renew(c store.Conn, user string) (codes []string, err error) {
 // Renew replaces the recovery codes of a user and returns the new codes. Only their digests are stored.
 func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err error) {
 	err = f.Write(ctx, func(c store.Conn) error {
-		list, err := in(c, user)
+		list, err := factorsIn(c, user)
 		if err != nil {
 			return err
 		}

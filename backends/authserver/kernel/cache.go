@@ -20,8 +20,8 @@ func NewCache[V any](limit int, now func() time.Time, load func(ctx context.Cont
 	return cache.New(limit, now, load)
 }
 
-// Watch calls onChange with the key of every Change of a topic, on this node or another, until Close. An empty key means
-// that any row of the topic may have changed.
+// Watch calls onChange with the key of every Change of a topic, on this node or another, until Close. An empty key
+// means that any row of the topic may have changed.
 func (s *Server) Watch(topic string, onChange func(key string)) {
 	stop := s.DB.Listen("authserver_"+topic, onChange)
 	s.watching.Lock()

@@ -122,7 +122,7 @@ func ParseForm(text string, repeatable ...string) (Form, error) {
 		}
 		f = append(f, Field{name, value})
 	}
-	return slices.DeleteFunc(f, func(one Field) bool { return one.Value == "" }), nil
+	return slices.DeleteFunc(f, func(field Field) bool { return field.Value == "" }), nil
 }
 
 // unescape decodes the name or value of a form parameter. It returns false if the result is not UTF-8 or contains NUL.

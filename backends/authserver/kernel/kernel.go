@@ -83,8 +83,8 @@ func IfNoRows(err, instead error) error {
 }
 
 // Flag returns the form in which the database stores a bool: 1 or 0.
-func Flag(on bool) int {
-	if on {
+func Flag(value bool) int {
+	if value {
 		return 1
 	}
 	return 0

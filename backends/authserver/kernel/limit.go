@@ -12,14 +12,14 @@ import (
 // for IPv6 its first 64 bits, since a single host can use any address within those. If the text is not an address,
 // Network returns it unchanged.
 func Network(address string) string {
-	at, err := netip.ParseAddr(address)
+	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		return address
 	}
-	if at = at.Unmap().WithZone(""); at.Is4() {
-		return at.String()
+	if addr = addr.Unmap().WithZone(""); addr.Is4() {
+		return addr.String()
 	}
-	return netip.PrefixFrom(at, 64).Masked().String()
+	return netip.PrefixFrom(addr, 64).Masked().String()
 }
 
 // TooMany returns the error for a client that exceeds the rate limit.

@@ -18,8 +18,8 @@ type Listing struct {
 	// At is the column with the time, and ID a unique column. An index must contain both in this order. If At is empty,
 	// the rows are ordered by ID alone, which must be a number.
 	At, ID string
-	// IndexPrefix is a column that precedes At and ID in their index and has the same value in all rows of the listing. It is
-	// part of ORDER BY, so that the database uses that index. Default: no column.
+	// IndexPrefix is a column that precedes At and ID in their index and has the same value in all rows of the listing.
+	// It is part of ORDER BY, so that the database uses that index. Default: no column.
 	IndexPrefix string
 	// Where holds conditions that are joined with AND, with their arguments in Args.
 	Where []string
@@ -55,11 +55,11 @@ func ParsePlace(text string) (p Place, ok bool) {
 		return p, false
 	}
 	plain, err := base64.RawURLEncoding.DecodeString(text)
-	at, id, found := strings.Cut(string(plain), " ")
+	position, id, found := strings.Cut(string(plain), " ")
 	if err != nil || !found || !utf8.ValidString(id) || strings.Contains(id, "\x00") {
 		return p, false
 	}
-	n, err := strconv.ParseInt(at, 36, 64)
+	n, err := strconv.ParseInt(position, 36, 64)
 	return Place{n, id}, err == nil
 }
 
@@ -71,25 +71,25 @@ func (l *Listing) And(condition string, args ...any) {
 // Page returns the SQL statement that selects a page, and its arguments.
 func (l Listing) Page(p Page) (statement string, args []any) {
 	where, args := slices.Clip(l.Where), slices.Clip(l.Args)
-	order, than := "", ">"
+	order, comparison := "", ">"
 	if p.Newest {
-		order, than = " DESC", "<"
+		order, comparison = " DESC", "<"
 	}
-	by := l.ID + order
+	orderBy := l.ID + order
 	if l.At != "" {
-		by = l.At + order + ", " + by
+		orderBy = l.At + order + ", " + orderBy
 	}
 	if l.IndexPrefix != "" {
-		by = l.IndexPrefix + order + ", " + by
+		orderBy = l.IndexPrefix + order + ", " + orderBy
 	}
 	switch {
 	case p.After == Place{}:
 	case l.At == "":
-		where, args = append(where, l.ID+" "+than+" ?"), append(args, p.After.At)
+		where, args = append(where, l.ID+" "+comparison+" ?"), append(args, p.After.At)
 	default:
-		where, args = append(where, "("+l.At+", "+l.ID+") "+than+" (?, ?)"), append(args, p.After.At, p.After.ID)
+		where, args = append(where, "("+l.At+", "+l.ID+") "+comparison+" (?, ?)"), append(args, p.After.At, p.After.ID)
 	}
-	statement = "SELECT " + l.Columns + " FROM " + l.Table + condition(where) + " ORDER BY " + by + " LIMIT ?"
+	statement = "SELECT " + l.Columns + " FROM " + l.Table + condition(where) + " ORDER BY " + orderBy + " LIMIT ?"
 	args = append(args, p.Limit)
 	if p.Offset > 0 {
 		statement, args = statement+" OFFSET ?", append(args, p.Offset)

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-func TestRooted(t *testing.T) {
+func TestWithRootPath(t *testing.T) {
 	t.Parallel()
 	for uri, want := range map[string]string{
 		"https://host": "https://host/", "https://host/": "https://host/", "https://host:8443": "https://host:8443/", "https://host?a=/b": "https://host/?a=/b",

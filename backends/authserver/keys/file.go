@@ -70,8 +70,8 @@ func (f Files) stored(name string) (s Stored, err error) {
 		return readPEM(path)
 	}}
 	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 {
-		if at, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
-			s.CreatedAt = time.UnixMicro(at)
+		if created, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
+			s.CreatedAt = time.UnixMicro(created)
 		}
 	}
 	return s, nil
@@ -91,10 +91,10 @@ func readPEM(path string) ([]byte, error) {
 }
 
 // Make implements Store. It writes a temporary file and renames it, so that no reader sees an incomplete key.
-func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
+func (f Files) Make(ctx context.Context, algorithm string, created time.Time, first bool) error {
 	if first {
-		there, err := f.has(ctx, algorithm)
-		if there || err != nil {
+		exists, err := f.has(ctx, algorithm)
+		if exists || err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (f Files) Make(ctx context.Context, algorithm string, at time.Time, first b
 	if err != nil {
 		return err
 	}
-	name := algorithm + "-" + strconv.FormatInt(at.UnixMicro(), 10) + "-" + kid + ".pem"
+	name := algorithm + "-" + strconv.FormatInt(created.UnixMicro(), 10) + "-" + kid + ".pem"
 	if err := os.Rename(aside.Name(), filepath.Join(f.Folder, name)); err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (f Files) has(ctx context.Context, algorithm string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, other := range all {
-		if k, err := parse(ctx, other); err == nil && k.Info.Algorithm == algorithm {
+	for _, key := range all {
+		if k, err := parse(ctx, key); err == nil && k.Info.Algorithm == algorithm {
 			return true, nil
 		}
 	}

@@ -45,7 +45,7 @@ type Store interface {
 	Load(ctx context.Context) ([]Stored, error)
 	// Make creates a key of an algorithm with a creation time. If first is set and the store already has a key of the
 	// algorithm, Make does nothing.
-	Make(ctx context.Context, algorithm string, at time.Time, first bool) error
+	Make(ctx context.Context, algorithm string, created time.Time, first bool) error
 	// Remove deletes a key that no longer signs or verifies.
 	Remove(ctx context.Context, kid string) error
 }
@@ -241,7 +241,7 @@ func (ks *Keys) first(ctx context.Context) (*set, error) {
 	if s := ks.set.Load(); s != nil {
 		return s, nil
 	}
-	if ks.failed != nil && ks.within(ks.tried) {
+	if ks.failed != nil && ks.recent(ks.tried) {
 		return nil, ks.failed
 	}
 	err := ks.reload(ctx)
@@ -251,15 +251,15 @@ func (ks *Keys) first(ctx context.Context) (*set, error) {
 	return ks.set.Load(), err
 }
 
-// within reports whether at is less than a second ago.
-func (ks *Keys) within(at time.Time) bool {
+// recent reports whether the time began is less than a second ago.
+func (ks *Keys) recent(began time.Time) bool {
 	now := ks.Now()
-	return !at.IsZero() && now.Sub(at) < time.Second && !now.Before(at)
+	return !began.IsZero() && now.Sub(began) < time.Second && !now.Before(began)
 }
 
 // Rotate creates a new key, which signs from now on. Other nodes that share the store use it within five seconds. The
-// previous key still verifies. The actor in the audit feed is by.
-func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
+// previous key still verifies. The audit event names the actor.
+func (ks *Keys) Rotate(ctx context.Context, actor string) (Info, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if err := ks.reload(ctx); err != nil { // another node may have made a newer key
@@ -274,7 +274,7 @@ func (ks *Keys) Rotate(ctx context.Context, by string) (Info, error) {
 		rotated = ks.set.Load().signer.Info
 	}
 	ks.Audit(ctx, kernel.Event{
-		Action: "key.rotated", Actor: by, Detail: []string{"kid", rotated.ID, "alg", rotated.Algorithm},
+		Action: "key.rotated", Actor: actor, Detail: []string{"kid", rotated.ID, "alg", rotated.Algorithm},
 	})
 	return rotated, err
 }
@@ -287,8 +287,8 @@ func (ks *Keys) make(ctx context.Context, first bool) error {
 	return ks.options.Store.Make(ctx, ks.options.Algorithm, now, first)
 }
 
-// Refresh is Reload for frequent calls. It reloads the keys of a key management server only from time to time, or after
-// a failure of that server.
+// Refresh does what Reload does, for frequent calls. It reloads the keys of a key management server only from time to
+// time, or after a failure of that server.
 func (ks *Keys) Refresh(ctx context.Context) error {
 	if remote, ok := ks.options.Store.(*Transit); ok && !remote.due() {
 		return nil
@@ -401,7 +401,7 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 func (ks *Keys) look(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	if !ks.within(ks.looked) {
+	if !ks.recent(ks.looked) {
 		err := ks.reload(ctx)
 		ks.looked = ks.Now() // set after reloading, since others have waited for it
 		if err != nil {

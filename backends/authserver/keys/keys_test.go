@@ -303,8 +303,8 @@ func TestRetire(t *testing.T) {
 	})
 }
 
-// TestFirst checks that a store makes only one first key of an algorithm, even if two nodes start at the same time.
-func TestFirst(t *testing.T) {
+// TestSingleFirstKey checks that a store makes only one first key of an algorithm, even if two nodes start at the same time.
+func TestSingleFirstKey(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, same keys.Store) {
 		for _, node := range []keys.Store{s, same} {
@@ -362,8 +362,8 @@ func TestReadSeldom(t *testing.T) {
 	reads(2, func() error { _, err := ks.Verify(t.Context(), keys.AccessToken, other); return err })
 }
 
-// TestHeard checks that a node is notified of a rotation.
-func TestHeard(t *testing.T) {
+// TestNotifiedOfRotation checks that a node is notified of a rotation.
+func TestNotifiedOfRotation(t *testing.T) {
 	t.Parallel()
 	k := authtest.Postgres(t)
 	other := authtest.On(t, k.DB)

@@ -52,7 +52,7 @@ func (t Table) stored(r store.Row) (s Stored, err error) {
 }
 
 // Make implements Store.
-func (t Table) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
+func (t Table) Make(ctx context.Context, algorithm string, created time.Time, first bool) error {
 	if t.Encryptor == nil {
 		return encryption.ErrNone
 	}
@@ -66,14 +66,14 @@ func (t Table) Make(ctx context.Context, algorithm string, at time.Time, first b
 	}
 	return t.Write(ctx, func(c store.Conn) error {
 		if first {
-			var there int64
-			if err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", algorithm).Scan(&there); err != nil ||
-				there > 0 {
+			var count int64
+			if err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", algorithm).Scan(&count); err != nil ||
+				count > 0 {
 				return err
 			}
 		}
 		if _, err := c.Exec("INSERT INTO authserver_keys (kid, algorithm, private, created_at) VALUES (?, ?, ?, ?)",
-			kid, algorithm, sealed, at.UnixMicro()); err != nil {
+			kid, algorithm, sealed, created.UnixMicro()); err != nil {
 			return err
 		}
 		return c.Notify("authserver_"+topic, kid)

@@ -240,9 +240,9 @@ func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	}
 	text := t.Signer("kms keys").Sign(raw, t.Name)
 	t.mu.Lock()
-	same := t.written == text
+	unchanged := t.written == text
 	t.mu.Unlock()
-	if same || t.DB.Ready() != nil {
+	if unchanged || t.DB.Ready() != nil {
 		return
 	}
 	err = t.Write(ctx, func(c store.Conn) error {

@@ -190,17 +190,17 @@ func (l *Login) entered(
 	return nil
 }
 
-// Enter begins a session for a user whom another server has authenticated, and returns its cookie. The time at is when
+// Enter begins a session for a user whom another server has authenticated, and returns its cookie. authTime is when
 // that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The audit
 // event contains detail. For a disabled user the error has status 403, and the caller must record it.
 func (l *Login) Enter(
-	ctx context.Context, u *users.User, at time.Time, address, former string, detail ...string,
+	ctx context.Context, u *users.User, authTime time.Time, address, former string, detail ...string,
 ) (cookie string, err error) {
-	if now := l.Now(); at.IsZero() || at.After(now) {
-		at = now
+	if now := l.Now(); authTime.IsZero() || authTime.After(now) {
+		authTime = now
 	}
 	if u.Active() {
-		cookie, err = l.begin(ctx, u, former, at)
+		cookie, err = l.begin(ctx, u, former, authTime)
 	}
 	if !u.Active() || errors.Is(err, users.ErrCredentials) {
 		return "", users.ErrDisabled
@@ -243,10 +243,10 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	return refusal
 }
 
-// begin creates a session. The time at is when the user signed in, and methods are the authentication methods. It
-// returns users.ErrCredentials if the user has changed since the password was checked, which takes a while.
+// begin creates a session. authTime is when the user signed in, and methods are the authentication methods. It returns
+// users.ErrCredentials if the user has changed since the password was checked, which takes a while.
 func (l *Login) begin(
-	ctx context.Context, u *users.User, former string, at time.Time, methods ...string,
+	ctx context.Context, u *users.User, former string, authTime time.Time, methods ...string,
 ) (cookie string, err error) {
 	now := l.Now()
 	var text string
@@ -267,7 +267,7 @@ func (l *Login) begin(
 			}
 		}
 		_, err = c.Exec("UPDATE authserver_sessions SET confirmed_at = ?, methods = ?, address = ?, agent = ? WHERE secret_hash = ?",
-			at.UnixMicro(), strings.Join(methods, " "), kernel.AddressOf(ctx), agent(ctx), secret.Hash(text))
+			authTime.UnixMicro(), strings.Join(methods, " "), kernel.AddressOf(ctx), agent(ctx), secret.Hash(text))
 		return err
 	})
 	if err != nil {
@@ -293,7 +293,7 @@ func (l *Login) replace(c store.Conn, user, old, begun string) error {
 // and the start are used while the database does not answer.
 type opened struct {
 	text, user string
-	at         time.Time
+	begun      time.Time
 }
 
 const textSize = 43
@@ -303,15 +303,15 @@ func (l *Login) open(cookie string) (o opened, ok bool) {
 	if !ok || len(raw) <= textSize+8 {
 		return o, false
 	}
-	at := int64(binary.BigEndian.Uint64(raw[textSize:])) //nolint:gosec // written by begin
-	return opened{string(raw[:textSize]), string(raw[textSize+8:]), time.UnixMicro(at)}, true
+	begun := int64(binary.BigEndian.Uint64(raw[textSize:])) //nolint:gosec // written by begin
+	return opened{string(raw[:textSize]), string(raw[textSize+8:]), time.UnixMicro(begun)}, true
 }
 
 // Resume returns the session of a cookie, or nil if the cookie belongs to no valid session.
 func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	o, ok := l.open(cookie)
 	now := l.Now()
-	if !ok || now.Sub(o.at) >= l.options.MaxAge {
+	if !ok || now.Sub(o.begun) >= l.options.MaxAge {
 		return nil
 	}
 	var s *Session
@@ -337,7 +337,7 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	if l.options.FailClosed {
 		return nil
 	}
-	return &Session{User: &users.User{ID: o.user, Status: users.Active}, AuthTime: o.at}
+	return &Session{User: &users.User{ID: o.user, Status: users.Active}, AuthTime: o.begun}
 }
 
 // SignOut ends the session of a cookie. A cookie without a session is not an error.

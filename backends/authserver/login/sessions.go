@@ -34,9 +34,9 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
 	err = l.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (b Browser, err error) {
-			var at int64
-			err = r.Scan(&b.ID, &b.Agent, &b.Address, &at)
-			b.SignedInAt = time.UnixMicro(at)
+			var created int64
+			err = r.Scan(&b.ID, &b.Agent, &b.Address, &created)
+			b.SignedInAt = time.UnixMicro(created)
 			return b, err
 		}, `SELECT id, agent, address, created_at FROM authserver_sessions WHERE user_id = ? AND created_at > ? ORDER BY id DESC LIMIT ?`,
 			user, since, maxSessions)
@@ -55,7 +55,8 @@ func (l *Login) EndOtherBrowsers(ctx context.Context, user string, but int64) er
 	return l.endBrowsers(ctx, user, "id <> ?", but)
 }
 
-// EndOthers is EndOtherBrowsers within a transaction of the caller. The caller records the reason in the audit feed.
+// EndOthers does what EndOtherBrowsers does, within a transaction of the caller. The caller records the reason in the
+// audit feed.
 func (l *Login) EndOthers(c store.Conn, user string, but int64) error {
 	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, but)
 	return err

@@ -11,7 +11,7 @@ import (
 // provider. For such a user it returns no cookie but the signed text waiting, for the form that asks for a second
 // factor; see Waiting. The upstream is the provider's slug, for the audit feed.
 func (l *Login) EnterOrWait(
-	ctx context.Context, u *users.User, at time.Time, upstream string, a Attempt,
+	ctx context.Context, u *users.User, authTime time.Time, upstream string, a Attempt,
 ) (cookie, waiting string, err error) {
 	if !u.Active() {
 		return "", "", users.ErrDisabled
@@ -19,6 +19,6 @@ func (l *Login) EnterOrWait(
 	if waiting, err = l.waits(ctx, u, a.Browser, upstream); err != nil || waiting != "" {
 		return "", waiting, err
 	}
-	cookie, err = l.Enter(ctx, u, at, a.Address, a.Former, "upstream", upstream)
+	cookie, err = l.Enter(ctx, u, authTime, a.Address, a.Former, "upstream", upstream)
 	return cookie, "", err
 }

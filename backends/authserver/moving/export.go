@@ -122,7 +122,7 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 				n.WithoutPassword++
 			}
 		}
-		given, err := t.Users.Given(ctx, u.ID)
+		facts, err := t.Users.Given(ctx, u.ID)
 		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
 		}
@@ -131,13 +131,13 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			return fmt.Errorf("user %s: %w", u.ID, err)
 		}
 		var deleteAt *time.Time
-		if at, err := t.Users.DeletionOf(ctx, u.ID); err != nil {
+		if deletion, err := t.Users.DeletionOf(ctx, u.ID); err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
-		} else if !at.IsZero() {
-			deleteAt = new(at.UTC())
+		} else if !deletion.IsZero() {
+			deleteAt = new(deletion.UTC())
 		}
 		return lines.Encode(exported{User: &exportedUser{
-			Links: links, DeleteAt: deleteAt, Roles: given.Roles, Attributes: given.Attributes,
+			Links: links, DeleteAt: deleteAt, Roles: facts.Roles, Attributes: facts.Attributes,
 			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
 			Disabled: !u.Active(), Apps: apps,
 		}})
@@ -183,8 +183,8 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 	case line.User != nil:
 		u := line.User
 		r.Where += " " + u.Email
-		given := users.Given{Roles: u.Roles, Attributes: u.Attributes}
-		r.User = &User{Apps: u.Apps, Links: u.Links, Given: given, New: users.New{
+		facts := users.Given{Roles: u.Roles, Attributes: u.Attributes}
+		r.User = &User{Apps: u.Apps, Links: u.Links, Given: facts, New: users.New{
 			Disabled: u.Disabled,
 			ID:       u.ID, Email: u.Email, EmailVerified: u.Verified, Name: u.Name, Role: u.Role, Groups: u.Groups,
 			Hash: u.Hash,

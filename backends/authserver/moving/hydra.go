@@ -21,10 +21,10 @@ func Hydra(file io.Reader, each func(Record) error) error {
 	if err != nil {
 		return err
 	}
-	one := func(i int, raw json.RawMessage) error { return each(hydraRecord(i, raw)) }
+	read := func(i int, raw json.RawMessage) error { return each(hydraRecord(i, raw)) }
 	d := json.NewDecoder(buffered)
 	if first == '[' {
-		return elements(d, one)
+		return elements(d, read)
 	}
 	for i := 0; ; i++ {
 		var raw json.RawMessage
@@ -38,7 +38,7 @@ func Hydra(file io.Reader, each func(Record) error) error {
 		}
 		if err := json.Unmarshal(raw, &page); err == nil && page.Items != nil {
 			for i, item := range page.Items {
-				if err := one(i, item); err != nil {
+				if err := read(i, item); err != nil {
 					return err
 				}
 			}
@@ -47,7 +47,7 @@ func Hydra(file io.Reader, each func(Record) error) error {
 		if len(raw) > maxRecord {
 			return fmt.Errorf("entry %d has more than %d bytes", i, maxRecord)
 		}
-		if err := one(i, raw); err != nil {
+		if err := read(i, raw); err != nil {
 			return err
 		}
 	}
@@ -117,39 +117,39 @@ func hydraRecord(i int, raw json.RawMessage) Record {
 		id = text
 	}
 	r := Record{Where: fmt.Sprintf("clients[%d] %s", i, id)}
-	one := &Client{Scope: c.Scope, Given: clients.Given{ID: id}}
-	one.Name, one.Redirects, one.AuthMethod = c.Name, c.Redirects, c.AuthMethod
-	if one.AuthMethod == "" {
-		one.AuthMethod = clients.MethodBasic
+	client := &Client{Scope: c.Scope, Given: clients.Given{ID: id}}
+	client.Name, client.Redirects, client.AuthMethod = c.Name, c.Redirects, c.AuthMethod
+	if client.AuthMethod == "" {
+		client.AuthMethod = clients.MethodBasic
 	}
 	for _, grant := range c.Grants {
 		if grant == "implicit" || grant == "password" {
 			r.Notes = append(r.Notes, "left out the grant "+grant+", which OAuth 2.1 has no more")
 			continue
 		}
-		if one.Grants = append(one.Grants, grant); grant == clients.GrantCode {
-			one.Responses = []string{"code"}
+		if client.Grants = append(client.Grants, grant); grant == clients.GrantCode {
+			client.Responses = []string{"code"}
 		}
 	}
-	one.Metadata = clients.Metadata{
+	client.Metadata = clients.Metadata{
 		Logout: c.Logout, BackchannelLogout: c.Backchannel, JWKSURI: c.JWKSURI,
 		FirstParty: c.SkipConsent,
 	}
 	if text := string(c.JWKS); text != "" && text != "null" && text != "{}" && c.JWKSURI == "" {
-		one.Metadata.JWKS = c.JWKS
+		client.Metadata.JWKS = c.JWKS
 	}
-	switch needs := one.AuthMethod == clients.MethodBasic || one.AuthMethod == clients.MethodPost; {
+	switch needs := client.AuthMethod == clients.MethodBasic || client.AuthMethod == clients.MethodPost; {
 	case id == "":
 		r.Refused = "it has no client_id"
 	case needs && c.Secret == "":
 		r.Refused = "its secret is not in the file: Hydra's API does not tell it, rows of the table hydra_client have its hash"
 	case needs && strings.HasPrefix(c.Secret, "$"):
-		one.Hash = c.Secret
+		client.Hash = c.Secret
 	case needs:
-		one.Secret = c.Secret
+		client.Secret = c.Secret
 	}
 	if r.Refused == "" {
-		r.Client = one
+		r.Client = client
 	}
 	return r
 }

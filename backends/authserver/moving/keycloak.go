@@ -112,26 +112,26 @@ func (c *keycloakClient) record() (r Record) {
 	if r.Skip+r.Refused != "" {
 		return r
 	}
-	one := &Client{Given: clients.Given{ID: c.ID, Secret: c.Secret}}
-	one.Name = c.Name
-	one.AuthMethod = clients.MethodBasic
+	client := &Client{Given: clients.Given{ID: c.ID, Secret: c.Secret}}
+	client.Name = c.Name
+	client.AuthMethod = clients.MethodBasic
 	switch {
 	case c.Public:
-		one.AuthMethod, one.Secret = clients.MethodNone, ""
+		client.AuthMethod, client.Secret = clients.MethodNone, ""
 	case c.Authenticator == "client-jwt":
-		one.AuthMethod, one.Secret = clients.MethodKey, ""
-		if one.Metadata.JWKSURI = c.Attributes["jwks.url"]; one.Metadata.JWKSURI == "" {
-			one.Metadata.JWKS = clients.RawJSON(c.Attributes["jwks.string"])
+		client.AuthMethod, client.Secret = clients.MethodKey, ""
+		if client.Metadata.JWKSURI = c.Attributes["jwks.url"]; client.Metadata.JWKSURI == "" {
+			client.Metadata.JWKS = clients.RawJSON(c.Attributes["jwks.string"])
 		}
 	}
 	if c.Standard == nil || *c.Standard {
-		one.Grants, one.Responses = []string{clients.GrantCode, clients.GrantRefresh}, []string{"code"}
+		client.Grants, client.Responses = []string{clients.GrantCode, clients.GrantRefresh}, []string{"code"}
 	}
 	if c.Service && !c.Public {
-		one.Grants = append(one.Grants, clients.GrantClient)
+		client.Grants = append(client.Grants, clients.GrantClient)
 	}
 	if c.Attributes["oauth2.device.authorization.grant.enabled"] == "true" {
-		one.Grants = append(one.Grants, clients.GrantDevice)
+		client.Grants = append(client.Grants, clients.GrantDevice)
 	}
 	r.Notes = c.notes()
 	for _, uri := range c.Redirects {
@@ -143,18 +143,18 @@ func (c *keycloakClient) record() (r Record) {
 				": patterns are not taken here, name each address")
 			continue
 		}
-		one.Redirects = append(one.Redirects, uri)
+		client.Redirects = append(client.Redirects, uri)
 	}
 	for uri := range strings.SplitSeq(c.Attributes["post.logout.redirect.uris"], "##") {
 		if uri != "" && uri != "+" && uri != "-" && !strings.Contains(uri, "*") {
-			one.Metadata.Logout = append(one.Metadata.Logout, uri)
+			client.Metadata.Logout = append(client.Metadata.Logout, uri)
 		}
 	}
-	one.Metadata.BackchannelLogout = c.Attributes["backchannel.logout.url"]
+	client.Metadata.BackchannelLogout = c.Attributes["backchannel.logout.url"]
 	var notes []string
-	one.Metadata.Claims, notes = c.claims()
+	client.Metadata.Claims, notes = c.claims()
 	r.Notes = append(r.Notes, notes...)
-	r.Client = one
+	r.Client = client
 	return r
 }
 
@@ -209,16 +209,16 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	case email == "":
 		return Record{Refused: "the user has no mail address, by which people sign in here"}
 	}
-	one := new(User)
-	one.New = users.New{
+	user := new(User)
+	user.New = users.New{
 		Disabled: u.Enabled != nil && !*u.Enabled, ID: u.ID, Email: email, EmailVerified: u.Verified,
 		Name: strings.TrimSpace(u.First + " " + u.Last),
 	}
 	for _, group := range u.Groups {
-		one.Groups = append(one.Groups, strings.TrimPrefix(group, "/"))
+		user.Groups = append(user.Groups, strings.TrimPrefix(group, "/"))
 	}
 	var incomplete bool
-	if one.Given.Roles, incomplete = realm.rolesOf(u.Roles, u.ClientRoles); incomplete {
+	if user.Given.Roles, incomplete = realm.rolesOf(u.Roles, u.ClientRoles); incomplete {
 		r.Notes = append(r.Notes, "took the roles as they are: which roles they consist of is not before them in the file")
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Attributes)) {
@@ -226,10 +226,10 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 			r.Notes = append(r.Notes, "left out an attribute: "+fault)
 			continue
 		}
-		if one.Given.Attributes == nil {
-			one.Given.Attributes = make(map[string][]string)
+		if user.Given.Attributes == nil {
+			user.Given.Attributes = make(map[string][]string)
 		}
-		one.Given.Attributes[name] = u.Attributes[name]
+		user.Given.Attributes[name] = u.Attributes[name]
 	}
 	for _, link := range u.Links {
 		issuer := realm.issuers[link.Provider]
@@ -237,7 +237,7 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 			r.Notes = append(r.Notes, "left out the link to "+link.Provider+": the user signs in there once more")
 			continue
 		}
-		one.Links = append(one.Links, upstreams.Link{Issuer: issuer, Subject: link.Subject, Username: link.Username})
+		user.Links = append(user.Links, upstreams.Link{Issuer: issuer, Subject: link.Subject, Username: link.Username})
 	}
 	key := false
 	for _, c := range u.Credentials {
@@ -248,22 +248,22 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 			if err != nil {
 				return Record{Refused: "the password: " + err.Error()}
 			}
-			one.Hash = hash
+			user.Hash = hash
 		case "otp":
 			secret, err := c.otp()
 			if err != nil {
 				return Record{Refused: "the authenticator app: " + err.Error()}
 			}
-			one.Apps = append(one.Apps, secret)
+			user.Apps = append(user.Apps, secret)
 		default:
 			r.Notes = append(r.Notes, "left out a credential of the type "+c.Type)
 		}
 	}
-	if key && len(one.Apps) == 0 && one.Hash != "" {
-		one.Hash = ""
+	if key && len(user.Apps) == 0 && user.Hash != "" {
+		user.Hash = ""
 		r.Notes = append(r.Notes, "left out the password, which would sign in without the security key: the user chooses another one by mail")
 	}
-	r.User = one
+	r.User = user
 	return r
 }
 

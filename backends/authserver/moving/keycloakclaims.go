@@ -33,13 +33,13 @@ func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) err
 // records calls each for the group and its subgroups, as far as they have roles. The depth is the number of further
 // levels that may be nested.
 func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
-	where := "group " + g.Path
+	group := "group " + g.Path
 	if depth == 0 {
-		return each(Record{Where: where, Refused: "it lies too deep in other groups"})
+		return each(Record{Where: group, Refused: "it lies too deep in other groups"})
 	}
 	if roles, incomplete := realm.rolesOf(g.Roles, g.ClientRoles); len(roles) > 0 {
 		r := Record{
-			Where: where,
+			Where: group,
 			Group: &users.GroupRoles{Group: strings.TrimPrefix(g.Path, "/"), Roles: roles},
 		}
 		if incomplete {
@@ -66,9 +66,9 @@ type keycloakMapper struct {
 
 // claims returns the claim rules of a client, and notes about mappers that have no equivalent here.
 func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
-	add := func(what string, rule claims.Rule) {
+	add := func(mapper string, rule claims.Rule) {
 		if err := claims.Check(append(slices.Clone(rules), rule), false); err != nil {
-			notes = append(notes, "left out "+what+": "+err.Error())
+			notes = append(notes, "left out "+mapper+": "+err.Error())
 			return
 		}
 		rules = append(rules, rule)
@@ -120,13 +120,13 @@ func (m *keycloakMapper) rule() *claims.Rule {
 	default:
 		return nil
 	}
-	for _, place := range []struct{ key, in string }{
+	for _, place := range []struct{ key, place string }{
 		{"access.token.claim", claims.AccessToken},
 		{"id.token.claim", claims.IDToken},
 		{"userinfo.token.claim", claims.UserInfo},
 	} {
 		if m.Config[place.key] == "true" {
-			r.In = append(r.In, place.in)
+			r.In = append(r.In, place.place)
 		}
 	}
 	if len(r.In) == 0 {

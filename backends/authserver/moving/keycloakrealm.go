@@ -32,8 +32,8 @@ type keycloakRealm struct {
 // keycloakRole is a role of a client, or of the realm if client is empty.
 type keycloakRole struct{ client, name string }
 
-// own reports whether the role is built into Keycloak.
-func (r keycloakRole) own() bool {
+// isBuiltIn reports whether the role is built into Keycloak.
+func (r keycloakRole) isBuiltIn() bool {
 	if r.client != "" {
 		return slices.Contains(keycloakOwn, r.client)
 	}
@@ -143,7 +143,7 @@ func (k *keycloakRealm) rolesOf(realm []string, ofClients map[string][]string) (
 		seen[role] = true
 		pending = append(pending, k.composites[role]...)
 		switch {
-		case role.own():
+		case role.isBuiltIn():
 		case role.client == "":
 			roles = append(roles, role.name)
 		default:

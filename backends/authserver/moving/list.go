@@ -29,10 +29,10 @@ func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) erro
 	return delimiter(d, ']')
 }
 
-func delimiter(d *json.Decoder, want json.Delim) error {
+func delimiter(d *json.Decoder, delim json.Delim) error {
 	token, err := d.Token()
-	if err == nil && token != want {
-		err = fmt.Errorf("at byte %d there is no %v", d.InputOffset(), want)
+	if err == nil && token != delim {
+		err = fmt.Errorf("at byte %d there is no %v", d.InputOffset(), delim)
 	}
 	return err
 }

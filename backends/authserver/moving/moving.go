@@ -158,12 +158,12 @@ func (t *Target) take(ctx context.Context, r *Record, o Options) (line Line, err
 
 // client stores a client and returns the outcome. It may add notes to the line.
 func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
-	one, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
+	client, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
 	if err == nil {
-		one.Scope, err = resources.ParseScope(c.Scope)
+		client.Scope, err = resources.ParseScope(c.Scope)
 	}
 	if err == nil {
-		err = t.Clients.CheckGiven(one, c.Given)
+		err = t.Clients.CheckGiven(client, c.Given)
 	}
 	if err != nil {
 		return "", err
@@ -171,7 +171,7 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	_, err = t.Clients.Stored(ctx, c.ID)
 	switch {
 	case err == nil && o.Update:
-		line.Changed, err = t.Clients.UpdateGiven(ctx, one, c.Given, o.Secrets, o.DryRun)
+		line.Changed, err = t.Clients.UpdateGiven(ctx, client, c.Given, o.Secrets, o.DryRun)
 		return t.updated(ctx, line, err, kernel.Event{Action: "client.updated", Actor: o.By, Client: c.ID}, o)
 	case err == nil:
 		return There, nil
@@ -182,12 +182,12 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	if o.DryRun {
 		return Taken, nil
 	}
-	_, err = t.Clients.CreateGiven(ctx, one, c.Given)
+	_, err = t.Clients.CreateGiven(ctx, client, c.Given)
 	if store.IsUniqueViolation(err) { // stored by somebody else in the meantime
 		return There, nil
 	}
 	if err == nil {
-		t.Clients.Audit(ctx, kernel.Event{Action: "client.imported", Actor: o.By, Client: one.ID})
+		t.Clients.Audit(ctx, kernel.Event{Action: "client.imported", Actor: o.By, Client: client.ID})
 	}
 	return Taken, err
 }
@@ -212,13 +212,13 @@ func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line
 	if err := g.Check(); err != nil {
 		return "", err
 	}
-	has, err := t.Users.RolesOfGroup(ctx, g.Group)
+	current, err := t.Users.RolesOfGroup(ctx, g.Group)
 	switch {
 	case err != nil:
 		return "", err
-	case len(has) > 0 && (!o.Update || sameWords(has, g.Roles)):
+	case len(current) > 0 && (!o.Update || sameWords(current, g.Roles)):
 		return There, nil
-	case len(has) > 0:
+	case len(current) > 0:
 		outcome, line.Changed = Updated, []string{"roles"}
 	default:
 		outcome = Taken
@@ -253,12 +253,12 @@ func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outc
 		return "", err
 	}
 	for _, l := range u.Links {
-		has, err := t.Upstreams.LinkedTo(ctx, l)
+		linked, err := t.Upstreams.LinkedTo(ctx, l)
 		if err != nil {
 			return "", err
 		}
-		if has != "" {
-			return "", users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
+		if linked != "" {
+			return "", users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+linked)
 		}
 	}
 	if o.DryRun {
@@ -273,10 +273,10 @@ func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outc
 		}
 		return errors.Join(u.Given.Put(c, id), t.Upstreams.PutLinks(c, id, u.Links))
 	}
-	made, err := t.Users.Create(ctx, n, o.By)
+	created, err := t.Users.Create(ctx, n, o.By)
 	if err != nil {
 		return "", err
 	}
-	line.ID = made.ID
+	line.ID = created.ID
 	return Taken, nil
 }

@@ -146,16 +146,16 @@ type facts struct {
 // changed. If the record has no name, the user's name is kept.
 func (t *Target) difference(
 	ctx context.Context, found *users.User, u *User, changed *[]string,
-) (ch users.Change, given facts, err error) {
-	differs := func(field string, is bool) bool {
-		if is = is && u.has(field); is {
+) (ch users.Change, newFacts facts, err error) {
+	differs := func(field string, changes bool) bool {
+		if changes = changes && u.has(field); changes {
 			*changed = append(*changed, field)
 		}
-		return is
+		return changes
 	}
 	email, err := users.Address(u.Email)
 	if err != nil {
-		return ch, given, err
+		return ch, newFacts, err
 	}
 	if differs("email", email != found.Email) {
 		ch.Email = &email
@@ -175,19 +175,19 @@ func (t *Target) difference(
 	if differs("groups", !sameWords(u.Groups, found.Groups)) {
 		ch.Groups = &u.Groups
 	}
-	has, err := t.Users.Given(ctx, found.ID)
+	current, err := t.Users.Given(ctx, found.ID)
 	if err != nil {
-		return ch, given, err
+		return ch, newFacts, err
 	}
-	if differs("roles", !sameWords(u.Given.Roles, has.Roles)) {
-		given.roles = &u.Given.Roles
+	if differs("roles", !sameWords(u.Given.Roles, current.Roles)) {
+		newFacts.roles = &u.Given.Roles
 	}
-	attributes := u.attributes(has.Attributes)
-	if !maps.EqualFunc(attributes, has.Attributes, slices.Equal) {
+	attributes := u.attributes(current.Attributes)
+	if !maps.EqualFunc(attributes, current.Attributes, slices.Equal) {
 		*changed = append(*changed, "attributes")
-		given.attributes = &attributes
+		newFacts.attributes = &attributes
 	}
-	return ch, given, nil
+	return ch, newFacts, nil
 }
 
 // attributes returns the new attributes of a user: those of the file, and the current attributes for which the file has
@@ -217,14 +217,14 @@ func (u *User) attributes(present map[string][]string) map[string][]string {
 // newLinks returns the accounts in a record with which the user is not connected yet.
 func (t *Target) newLinks(ctx context.Context, user string, u *User) (fresh []upstreams.Link, err error) {
 	for _, l := range u.Links {
-		has, err := t.Upstreams.LinkedTo(ctx, l)
+		linked, err := t.Upstreams.LinkedTo(ctx, l)
 		switch {
 		case err != nil:
 			return fresh, err
-		case has == "":
+		case linked == "":
 			fresh = append(fresh, l)
-		case has != user:
-			return fresh, users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
+		case linked != user:
+			return fresh, users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+linked)
 		}
 	}
 	return fresh, nil
@@ -250,12 +250,12 @@ func (t *Target) secrets(
 	if len(u.Apps) == 0 {
 		return nil, nil //nolint:nilnil // see above
 	}
-	has, err := t.Factors.AppSecrets(ctx, user)
+	stored, err := t.Factors.AppSecrets(ctx, user)
 	if err != nil {
 		return nil, err
 	}
 	apps, err := t.apps(ctx, slices.DeleteFunc(slices.Clone(u.Apps), func(secret string) bool {
-		return slices.ContainsFunc(has, func(one string) bool { return plainApp(one) == plainApp(secret) })
+		return slices.ContainsFunc(stored, func(app string) bool { return plainApp(app) == plainApp(secret) })
 	}))
 	if err != nil || len(apps) == 0 {
 		return nil, err

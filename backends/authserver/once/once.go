@@ -1,4 +1,5 @@
-// Package once makes what can be used once, such as an assertion or a proof, so on all nodes that share a database.
+// Package once records values that may be used only once, such as assertions and proofs, for all nodes that share a
+// database.
 package once
 
 import (
@@ -13,19 +14,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Marks is a counters.Store whose marks are rows, which all nodes see. It passes everything else to the store that it
-// wraps.
+// Marks is a counters.Store that stores marks as rows of the database, which all nodes see. It forwards all other calls
+// to the wrapped store.
 type Marks struct {
 	counters.Store
 	server *kernel.Server
 }
 
-// New returns a counters.Store for a server whose own counters are only in the memory of this process.
+// New returns a counters.Store for a server whose own counters exist only in the memory of this process.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
-// SetNX implements counters.Store. When the mark expires is determined by the clock of the caller and not by that of
-// the database, because the caller checks the expiry of the marked value by the same clock: otherwise a clock that is
-// ahead or behind would allow a second use.
+// SetNX implements counters.Store. The caller's clock determines when the mark expires, not the database's clock. The
+// caller checks the expiry of the marked value by the same clock; with two clocks that differ, a second use could be
+// possible.
 func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
 	var q store.Questions
@@ -42,9 +43,10 @@ func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first
 }
 
 const (
-	// slow is how far the clock of another node may be behind that of the node that removes its marks.
+	// slow is the maximum time by which another node's clock may be behind the clock of the node that removes the
+	// marks.
 	slow = 10 * time.Minute
-	// batch is how many marks are removed at a time.
+	// batch is the number of marks that are removed at a time.
 	batch = 1000
 )
 

@@ -110,8 +110,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestAway checks that nothing is accepted without the database, since it may have been used.
-func TestAway(t *testing.T) {
+// TestNothingAcceptedWithoutDatabase checks that nothing is accepted without the database, since it may have been used.
+func TestNothingAcceptedWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		m := once.New(k.Server)

@@ -24,12 +24,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Back-channel logout (OpenID Connect Back-Channel Logout 1.0): a client that has registered a backchannel_logout_uri
-// and got an ID token in a session is told when that session ends, whoever ends it. A row links the client to the
-// session. When the session is deleted, the database sets the session of the row to NULL, and rows without a session
-// are those to be told of.
+// Back-channel logout (OpenID Connect Back-Channel Logout 1.0) notifies clients that a session has ended, for whatever
+// reason. It applies to a client that has registered a backchannel_logout_uri and received an ID token in the session.
+// A row links the client to the session. When the session is deleted, the database sets the session of the row to NULL.
+// Rows without a session are the pending notifications.
 
-// LogoutTimeout bounds how long a client may take to answer a logout token.
+// LogoutTimeout is the time in which a client must answer a logout token.
 const LogoutTimeout = 10 * time.Second
 
 const (
@@ -39,19 +39,19 @@ const (
 	logoutEvery   = 2 * time.Second
 	maxLogouts    = 200 // in one run
 	logoutsAtOnce = 8
-	// maxAttempts is how often a logout token is sent to a client that does not answer; with the pauses of
-	// jobs.Backoff that takes about a day.
+	// maxAttempts is the maximum number of times that a logout token is sent to a client that does not answer. With the
+	// pauses of jobs.Backoff, that takes about a day.
 	maxAttempts = 30
 )
 
-// sid returns the claim sid of a session, which identifies the session to clients and reveals nothing else.
+// sid returns the claim sid of a session. It identifies the session to clients and reveals nothing else.
 func (s *OpenID) sid(session int64) string {
 	return s.Signer("sid").Sign(nil, strconv.FormatInt(session, 10))
 }
 
-// joins records that a client got an ID token in a session, and returns the claim sid, if the client is to be told when
-// the session ends. It returns "" for other clients, and if the session has ended. If a user signs in again in the same
-// browser, the session is a new one, but the client keeps the sid that it knows.
+// joins records that a client received an ID token in a session, and returns the claim sid, if the client must be
+// notified of the session's end. For other clients, and for an ended session, it returns "". If a user signs in again
+// in the same browser, the session is a new one, but the client keeps the sid that it knows.
 func (s *OpenID) joins(ctx context.Context, client string, session int64) (sid string, err error) {
 	if session == 0 {
 		return "", nil
@@ -80,7 +80,7 @@ func (s *OpenID) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "logouts", Every: logoutEvery, Run: s.TellLogouts}}
 }
 
-// TellLogouts sends logout tokens for sessions that have ended, and returns how many were accepted.
+// TellLogouts sends logout tokens for ended sessions. It returns the number of tokens that clients have accepted.
 func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	now := s.Micros()
 	ids, err := kernel.Read(ctx, s.Server, func(c store.Conn) ([]int64, error) {
@@ -118,13 +118,14 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	return int(accepted.Load()), errors.Join(errs...)
 }
 
-// ended is a session that has ended and that a client is to be told of.
+// ended is an ended session of which a client must be notified.
 type ended struct {
 	id, began, attempts int64
 	client, user, sid   string
 }
 
-// sendLogout sends one client the logout token of one session. done reports whether the client has accepted that.
+// sendLogout sends a logout token for one session to one client. The result done reports whether the client has
+// accepted the token.
 func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error) {
 	e := ended{id: id}
 	now := s.Now()
@@ -170,8 +171,8 @@ func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error
 	return false, s.postpone(settle, e)
 }
 
-// postpone schedules the next attempt for a session, and delays all others of the client a little: a client that hangs
-// must not occupy the places of clients that answer.
+// postpone schedules the next attempt for a session, and delays all other notifications of the client a little.
+// Otherwise a client that does not answer would occupy the workers.
 func (s *OpenID) postpone(ctx context.Context, e ended) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
@@ -193,7 +194,7 @@ func (s *OpenID) forget(ctx context.Context, e ended) error {
 	})
 }
 
-// errRefused means that the client's response would be the same if the token was sent again.
+// errRefused means that the client has refused a logout token for good, so that sending it again would not help.
 var errRefused = errors.New("the client refuses")
 
 // post sends a logout token to a client (section 2.5).

@@ -219,8 +219,8 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 	})
 }
 
-// TestLogoutIsToldAgain tries a client again that does not answer well, and not one that refuses.
-func TestLogoutIsToldAgain(t *testing.T) {
+// TestLogoutIsSentAgain tries a client again that does not answer well, and not one that refuses.
+func TestLogoutIsSentAgain(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
 	ends := func() {
@@ -253,9 +253,9 @@ func TestLogoutIsToldAgain(t *testing.T) {
 	}
 }
 
-// TestClientThatFailsHoldsNobody checks that a client that fails is tried only a few times in a run, however many
+// TestFailingClientDelaysNoOther checks that a client that fails is tried only a few times in a run, however many
 // sessions it is to be told of.
-func TestClientThatFailsHoldsNobody(t *testing.T) {
+func TestFailingClientDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		l := newLogins(t, k)
@@ -278,8 +278,8 @@ func TestClientThatFailsHoldsNobody(t *testing.T) {
 	})
 }
 
-// TestSessionThatEndsByItself checks that clients are not told of a session that expires.
-func TestSessionThatEndsByItself(t *testing.T) {
+// TestExpiredSessionIsNoLogout checks that clients are not told of a session that expires.
+func TestExpiredSessionIsNoLogout(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
 	l.claims(l.signsIn(""))
@@ -294,8 +294,8 @@ func TestSessionThatEndsByItself(t *testing.T) {
 	}
 }
 
-// TestClientsThatAreNotTold checks that ID tokens of other clients contain no sid.
-func TestClientsThatAreNotTold(t *testing.T) {
+// TestClientsWithoutBackchannelLogout checks that ID tokens of other clients contain no sid.
+func TestClientsWithoutBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, authtest.SQLite(t))
 	if _, err := l.openid.Clients.Edit(t.Context(), l.client.ID, func(c *clients.Client) error {

@@ -22,16 +22,16 @@ const (
 
 // Logout is a client's request to sign a user out (RP-Initiated Logout 1.0).
 type Logout struct {
-	// Subject is the user that the client means, according to an ID token of this server. It is empty if the client
-	// sent none.
+	// Subject is the user in the ID token that the client sent as id_token_hint. It is empty without such a token.
 	Subject string
-	// Client is the name of the client, or empty if it is not known.
+	// Client is the name of the client, or empty if the client is unknown.
 	Client string
-	// To is where to redirect the browser afterwards, or empty.
+	// To is the URI to which the browser is redirected afterwards, or empty.
 	To string
 }
 
-// ParseLogout checks the parameters of a request. An error must be shown to the user, and must not redirect anywhere.
+// ParseLogout checks the parameters of a request. An error must be shown to the user; the browser must not be
+// redirected.
 func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, error) {
 	for name, sent := range values {
 		if len(sent) > 1 {
@@ -85,8 +85,8 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 	return l, nil
 }
 
-// hinted returns the claims of an ID token that this server issued, even if it has expired. They are nil if the text is
-// no such token, or its key no longer exists.
+// hinted returns the claims of an ID token that this server issued, even if the token has expired. It returns nil if
+// this server did not issue the token or the signing key no longer exists.
 func (s *OpenID) hinted(ctx context.Context, text string) (*idClaims, error) {
 	if len(text) > maxHint {
 		return nil, refuse("id_token_hint is too long")
@@ -105,7 +105,7 @@ func (s *OpenID) hinted(ctx context.Context, text string) (*idClaims, error) {
 	return c, nil
 }
 
-// Hinted returns the subject and the client of an ID token that this server issued. They are empty if it did not.
+// Hinted returns the subject and the client of an ID token that this server issued. For any other text both are empty.
 func (s *OpenID) Hinted(ctx context.Context, token string) (subject, client string, err error) {
 	c, err := s.hinted(ctx, token)
 	if c == nil || err != nil {

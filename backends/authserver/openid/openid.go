@@ -1,5 +1,5 @@
-// Package openid implements the OpenID layer (OpenID Connect Core 1.0, RP-Initiated Logout 1.0): what clients learn of
-// users, in ID tokens and from the UserInfo endpoint, and how they request that a user is signed out.
+// Package openid implements the OpenID layer (OpenID Connect Core 1.0, RP-Initiated Logout 1.0): ID tokens and the
+// UserInfo endpoint, which give clients claims about users, and logout requests by clients.
 package openid
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// Scopes are the scopes of the server itself.
+// Scopes are the scopes of this server, which belong to no resource.
 var Scopes = []resources.Scope{
 	{Name: "openid", Description: "Know who you are here"},
 	{Name: "profile", Description: "See your name"},
@@ -46,7 +46,7 @@ const (
 	LogoutPath   = "/oauth/logout"
 )
 
-// idLife is how long an ID token is valid. Clients read it at once.
+// idLife is the life of an ID token, which clients verify at once.
 const idLife = 10 * time.Minute
 
 // OpenID is the OpenID layer.
@@ -55,17 +55,17 @@ type OpenID struct {
 	Users   *users.Users
 	Clients *clients.Clients
 	Keys    *keys.Keys
-	// Tokens is set after OpenID has been made, since the tokens need IDToken.
+	// Tokens is set after the OpenID is created, since Tokens needs the method IDToken.
 	Tokens *tokens.Tokens
-	// Proofs checks the proofs for tokens that are bound to a key. If it is nil, no such token is accepted.
+	// Proofs checks DPoP proofs for tokens that are bound to a key. If it is nil, no such token is accepted.
 	Proofs *proofs.Proofs
-	// HTTP sends logout tokens to the addresses of clients; see outbound.NewClient.
+	// HTTP sends logout tokens to clients; see outbound.NewClient.
 	HTTP *http.Client
-	// SessionLife is how long a session lasts. Zero means that sessions do not expire.
+	// SessionLife is the life of a session. Zero means that sessions do not expire.
 	SessionLife time.Duration
 }
 
-// Metadata returns the discovery metadata of the layer (OpenID Connect Discovery 1.0 section 3).
+// Metadata returns the discovery metadata of the OpenID layer (OpenID Connect Discovery 1.0 section 3).
 func (s *OpenID) Metadata() map[string]any {
 	return map[string]any{
 		"userinfo_endpoint":    s.Issuer + UserInfoPath,
@@ -86,7 +86,7 @@ func (s *OpenID) Metadata() map[string]any {
 	}
 }
 
-// Person is what a client may know of a user.
+// Person holds the claims about a user that a client may receive.
 type Person struct {
 	Subject       string   `json:"sub"`
 	Name          string   `json:"name,omitempty"`
@@ -112,11 +112,12 @@ func person(u *users.User, scope []string) Person {
 	return p
 }
 
-// claimsFor returns the claims about a user for a client in a place, an ID token or a response of userinfo: those that
-// the scope contains, and those that the rules of the client make. A rule for groups replaces the groups of the scope.
+// claimsFor returns the claims about a user for a client. The place is that of a claim rule: an ID token or a userinfo
+// response. The claims are those of the scope and those of the client's claim rules. A rule for groups replaces the
+// groups of the scope.
 func (s *OpenID) claimsFor(
 	ctx context.Context, u *users.User, client, place string, scope []string,
-) (p Person, made *claims.Members, err error) {
+) (p Person, custom *claims.Members, err error) {
 	p = person(u, scope)
 	c, err := s.Clients.Find(ctx, client)
 	if errors.Is(err, clients.ErrUnknown) { // a client that was deleted has no rules
@@ -149,7 +150,7 @@ type idClaims struct {
 	IssuedAt int64  `json:"iat"`
 	AuthTime int64  `json:"auth_time,omitempty"`
 	ACR      string `json:"acr,omitempty"`
-	// Methods is the claim amr of OpenID Connect Core 1.0 section 2, with the values of RFC 8176.
+	// Methods is the claim amr (OpenID Connect Core 1.0 section 2), with the values of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
 	Session string   `json:"sid,omitempty"` // see OpenID.joins
@@ -167,7 +168,7 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
 	now := s.Now()
-	person, made, err := s.claimsFor(ctx, u, g.Client, claims.IDToken, g.Scope)
+	person, custom, err := s.claimsFor(ctx, u, g.Client, claims.IDToken, g.Scope)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
@@ -175,16 +176,16 @@ func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string
 		Session: sid,
 		Person:  person, Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
 		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods),
-		Methods: g.Methods, Nonce: g.Nonce, Token: half(accessToken),
+		Methods: g.Methods, Nonce: g.Nonce, Token: accessTokenHash(accessToken),
 	})
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
 	}
-	return s.Keys.Sign(ctx, keys.Plain, made.Append(raw))
+	return s.Keys.Sign(ctx, keys.Plain, custom.Append(raw))
 }
 
-// half returns the claim at_hash: the left half of the hash of an access token.
-func half(accessToken string) string {
+// accessTokenHash returns the claim at_hash of an access token: the left half of the token's hash, in base64url.
+func accessTokenHash(accessToken string) string {
 	sum := sha256.Sum256([]byte(accessToken))
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
-// Routes returns the endpoints that are called by programs.
+// Routes returns the routes of the endpoints that programs call.
 func (s *OpenID) Routes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: UserInfoPath, Serve: s.userInfo},
@@ -23,7 +23,7 @@ func (s *OpenID) Routes() []kernel.Route {
 	}
 }
 
-// bare is the challenge for a request without a token.
+// bare is the WWW-Authenticate challenge for a request without a token.
 const bare = `Bearer realm="authserver"`
 
 // userInfo serves the UserInfo endpoint (OpenID Connect Core section 5.3).
@@ -72,7 +72,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	person, made, err := s.claimsFor(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
+	person, custom, err := s.claimsFor(r.Context(), u, tokenClaims.Client, claims.UserInfo, scope)
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,14 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text = made.Append(text)
+	text = custom.Append(text)
 	h.Set("Content-Type", "application/json")
 	_, _ = w.Write(text) //nolint:gosec // G705: it is JSON; an error means that the client is gone
 	return nil
 }
 
-// proven checks that a request has a proof of the key that its token is bound to (RFC 9449 section 7.1). It sets the
-// challenge if it has not.
+// proven checks that a request has a DPoP proof of the key to which its token is bound (RFC 9449 section 7.1).
+// Otherwise it sets the challenge and returns an error.
 func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt string) error {
 	key, err := s.Proofs.Key(w, r, UserInfoPath, token)
 	switch e, ok := apierror.From(err); {
@@ -104,7 +104,7 @@ func (s *OpenID) proven(w http.ResponseWriter, r *http.Request, token, jkt strin
 }
 
 // presented returns the token of a request, from its header or from a form in its body (RFC 6750 section 2), but never
-// from its URL. It returns "" if there is none. bound reports whether the token was sent with the scheme DPoP.
+// from its URL. Without a token it returns "". The result bound reports whether the scheme of the token is DPoP.
 func presented(w http.ResponseWriter, r *http.Request) (token string, bound bool, err error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {

@@ -1,4 +1,5 @@
-// Package proofs implements DPoP at the endpoints (RFC 9449): it checks the proof of a request and issues nonces.
+// Package proofs implements DPoP (proof of possession, RFC 9449) at the endpoints: it checks the proof of a request and
+// issues nonces.
 package proofs
 
 import (
@@ -39,9 +40,9 @@ func New(s *kernel.Server, o Options) *Proofs {
 	}}
 }
 
-// Key returns the thumbprint of the key that the proof of a request proves, or "" if there is no proof. path is the
-// path of the endpoint below the issuer, and token the access token of the request, or "". The error is
-// invalid_dpop_proof or use_dpop_nonce if the proof is not accepted.
+// Key returns the thumbprint of the key in a request's DPoP proof, or "" for a request without a proof. The path is
+// that of the endpoint below the issuer. The token is the access token of the request, or "". If the proof is not
+// accepted, the error is invalid_dpop_proof or use_dpop_nonce.
 func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string) (jkt string, err error) {
 	if p == nil || !Sent(r) {
 		return "", nil
@@ -49,13 +50,13 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 	p.Greet(w, r)
 	proof, err := p.verifier.Verify(r.Context(), r.Header[header],
 		dpop.Request{Method: r.Method, URL: p.Issuer + path, Token: token})
-	if bad, ok := errors.AsType[*dpop.Error](err); ok {
-		p.Count("dpop_proofs_rejected_total", bad.Reason)
-		if bad == dpop.ErrNonce {
+	if invalid, ok := errors.AsType[*dpop.Error](err); ok {
+		p.Count("dpop_proofs_rejected_total", invalid.Reason)
+		if invalid == dpop.ErrNonce {
 			p.renew(w)
-			return "", kernel.Refuse(UseNonce, "%s", bad.Text)
+			return "", kernel.Refuse(UseNonce, "%s", invalid.Text)
 		}
-		return "", kernel.Refuse(Invalid, "%s", bad.Text)
+		return "", kernel.Refuse(Invalid, "%s", invalid.Text)
 	}
 	if err != nil {
 		return "", err
@@ -67,7 +68,8 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 	return proof.Thumbprint, nil
 }
 
-// Greet adds a nonce to the response if nonces are required and the request has a proof, whatever the outcome will be.
+// Greet adds a nonce to the response if nonces are required and the request has a proof. It does so for successful and
+// refused requests.
 func (p *Proofs) Greet(w http.ResponseWriter, r *http.Request) {
 	if p != nil && p.verifier.RequireNonce && Sent(r) && w.Header().Get(dpop.NonceHeader) == "" {
 		p.renew(w)
@@ -81,10 +83,11 @@ func (p *Proofs) renew(w http.ResponseWriter) {
 // header is dpop.Header in the canonical form of net/http.
 var header = http.CanonicalHeaderKey(dpop.Header)
 
-// Sent reports whether a request has a proof, valid or not.
+// Sent reports whether a request has a DPoP proof, valid or not.
 func Sent(r *http.Request) bool { return len(r.Header[header]) > 0 }
 
-// Challenge returns the challenge for a request with a bound token (RFC 9449 section 7.1).
+// Challenge returns the WWW-Authenticate challenge, with an error code, for a request with a bound token (RFC 9449
+// section 7.1).
 func Challenge(code string) string {
 	return `DPoP error="` + code + `", algs="` + strings.Join(dpop.Algorithms, " ") + `"`
 }

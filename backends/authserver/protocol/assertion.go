@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// idJAG is the profile of the jwt-bearer grant that this server supports.
+// idJAG is the profile of the jwt-bearer grant type that this server supports.
 const idJAG = "urn:ietf:params:oauth:grant-profile:id-jag"
 
-// assertion serves the jwt-bearer grant (RFC 7523 section 2.1) with an ID-JAG. jkt is the thumbprint of the key of the
-// DPoP proof, or "" if there was none.
+// assertion serves the jwt-bearer grant type (RFC 7523 section 2.1) with an ID-JAG. The jkt is the thumbprint of the
+// key in the DPoP proof, or "" without a proof.
 func (p *Protocol) assertion(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// exchange serves the token-exchange grant (RFC 8693). jkt is the thumbprint of the key of the DPoP proof, or "" if
-// there was none.
+// exchange serves the token-exchange grant type (RFC 8693). The jkt is the thumbprint of the key in the DPoP proof, or
+// "" without a proof.
 func (p *Protocol) exchange(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
-// metadata returns a handler that serves a discovery document from the cache.
+// metadata returns a handler for the discovery document with a path. The documents are cached.
 func (p *Protocol) metadata(path string) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		text, err := p.documents.Get(r.Context(), path)
@@ -26,7 +26,7 @@ func (p *Protocol) metadata(path string) func(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// publish sends JSON that anybody may cache for five minutes.
+// publish sends JSON that any cache may store for five minutes.
 func publish(w http.ResponseWriter, text []byte) error {
 	h := w.Header()
 	h["Content-Type"], h["Cache-Control"] = jsonType, fresh
@@ -38,8 +38,8 @@ func publish(w http.ResponseWriter, text []byte) error {
 // metadata (RFC 9728 section 2).
 const proofAlgorithms = "dpop_signing_alg_values_supported"
 
-// document returns the authorization server metadata (RFC 8414 section 2), or the OpenID discovery document, which has
-// the same members and those that OpenID clients look for.
+// document returns the authorization server metadata (RFC 8414 section 2) or the OpenID discovery document, depending
+// on the path. The latter has the same members and those that only OpenID clients need.
 func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	all, err := p.Catalog.All(ctx)
 	if err != nil {
@@ -111,8 +111,8 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	}
 	if p.OpenID != nil {
 		maps.Copy(document, p.OpenID)
-		own, _ := p.OpenID["scopes_supported"].([]string)
-		scopes = slices.Concat(scopes, own)
+		openIDScopes, _ := p.OpenID["scopes_supported"].([]string)
+		scopes = slices.Concat(scopes, openIDScopes)
 		slices.Sort(scopes)
 		scopes = slices.Compact(scopes)
 	}
@@ -123,7 +123,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// jwks serves the set of public keys (RFC 7517 section 5), with the list of agents if that is enabled.
+// jwks serves the JWK set of the public keys (RFC 7517 section 5), with the list of agents if that is enabled.
 func (p *Protocol) jwks(w http.ResponseWriter, r *http.Request) error {
 	text, err := p.Keys.JWKS(r.Context())
 	if err != nil {
@@ -152,34 +152,34 @@ func (p *Protocol) jwks(w http.ResponseWriter, r *http.Request) error {
 	return publish(w, append(append(out, members...), '}'))
 }
 
-// maxAgents bounds how many agents the key set lists.
+// maxAgents is the maximum number of agents in the key set.
 const maxAgents = 1000
 
 // protectedResource serves the metadata of a resource (RFC 9728 section 2).
 func (p *Protocol) protectedResource(w http.ResponseWriter, r *http.Request) error {
 	ref := r.PathValue("ref")
-	none := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
+	unknown := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
 	if ref == "" || !utf8.ValidString(ref) {
-		return none
+		return unknown
 	}
-	one, err := p.Catalog.ByRef(r.Context(), ref)
+	resource, err := p.Catalog.ByRef(r.Context(), ref)
 	if errors.Is(err, resources.ErrUnknown) {
-		return none
+		return unknown
 	}
 	if err != nil {
 		return err
 	}
 	document := map[string]any{
-		"resource": one.URI, "authorization_servers": []string{p.Issuer}, "bearer_methods_supported": []string{"header"},
+		"resource": resource.URI, "authorization_servers": []string{p.Issuer}, "bearer_methods_supported": []string{"header"},
 	}
 	if p.Proofs != nil {
 		document[proofAlgorithms] = dpop.Algorithms
 	}
-	if names := one.Names(); len(names) > 0 {
+	if names := resource.Names(); len(names) > 0 {
 		document["scopes_supported"] = names
 	}
-	if one.DisplayName != "" {
-		document["resource_name"] = one.DisplayName
+	if resource.DisplayName != "" {
+		document["resource_name"] = resource.DisplayName
 	}
 	text, err := json.Marshal(document)
 	if err != nil {

@@ -41,21 +41,21 @@ type Options struct {
 	Origins []string
 	// Documents allows a client to use the URL of its metadata document as its client_id.
 	Documents bool
-	// Agents lists the agents in the key set.
+	// Agents adds the list of agents to the key set.
 	Agents bool
-	// OpenID is what the OpenID layer adds to the metadata. May be nil.
+	// OpenID holds the metadata members of the OpenID layer. It may be nil.
 	OpenID map[string]any
-	// Enterprise serves the jwt-bearer grant, which is disabled if it is nil.
+	// Enterprise serves the jwt-bearer grant type. If it is nil, that grant type is disabled.
 	Enterprise *xaa.XAA
-	// Exchange serves the token-exchange grant, which is disabled if it is nil.
+	// Exchange serves the token-exchange grant type. If it is nil, that grant type is disabled.
 	Exchange *exchange.Exchange
-	// Devices serves the device_code grant, which is disabled if it is nil.
+	// Devices serves the device_code grant type. If it is nil, that grant type is disabled.
 	Devices *device.Devices
-	// Authorize stores pushed authorization requests, which are disabled if it is nil.
+	// Authorize stores pushed authorization requests. If it is nil, they are disabled.
 	Authorize *authorize.Authorize
-	// Proofs checks DPoP proofs, which are ignored if it is nil.
+	// Proofs checks DPoP proofs. If it is nil, proofs are ignored.
 	Proofs *proofs.Proofs
-	// Registrations limits the registrations of an address. There is no limit if it is nil.
+	// Registrations limits the client registrations from each address. If it is nil, there is no limit.
 	Registrations *ratelimit.Limiter
 }
 
@@ -132,7 +132,7 @@ func (p *Protocol) Routes() []kernel.Route {
 	return p.Share(routes)
 }
 
-// Share allows web pages of the allowed origins to call the routes: it adds CORS headers to their responses and routes
+// Share permits web pages of Options.Origins to call the routes. It adds CORS headers to their responses, and routes
 // for preflight requests.
 func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	if len(p.Origins) == 0 {
@@ -183,7 +183,7 @@ func (p *Protocol) preflight(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Headers that many responses have. They are shared, since net/http does not change them.
+// Headers of many responses. The responses share the slices, which net/http does not modify.
 var (
 	jsonType = []string{"application/json"}
 	noStore  = []string{"no-store"}
@@ -216,7 +216,7 @@ func (p *Protocol) client(w http.ResponseWriter, r *http.Request, form kernel.Fo
 	return nil, err
 }
 
-// refused records, in the log and the audit feed, why a client was not authenticated.
+// refused records in the log and the audit feed why a client was not authenticated.
 func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 	client := strings.ToValidUTF8(e.Client, "\uFFFD")
 	client = client[:min(len(client), maxNamed)]
@@ -227,10 +227,11 @@ func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 	p.denied(r, client, kernel.InvalidClient, "method", e.Method, "cause", e.Reason)
 }
 
-// maxNamed bounds how many bytes of an unauthenticated client_id the audit feed keeps.
+// maxNamed is the maximum number of bytes of an unauthenticated client_id in the audit feed.
 const maxNamed = 512
 
-// denied counts a refused client and records it in the audit feed. detail is a list of alternating names and values.
+// denied counts a refused client and records the reason in the audit feed. The detail is a list of alternating names
+// and values.
 func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
 	p.Audit(r.Context(), kernel.Event{

@@ -15,7 +15,7 @@ import (
 // PushPath is the pushed authorization request endpoint.
 const PushPath = "/oauth/par"
 
-// push stores an authorization request that the browser refers to later (RFC 9126 section 2).
+// push stores an authorization request, to which the browser's request refers later (RFC 9126 section 2).
 func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 	p.Proofs.Greet(w, r)
 	form, err := kernel.ReadForm(w, r, "resource")
@@ -39,7 +39,7 @@ func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if jkt != "" { // equivalent to dpop_jkt (RFC 9449 section 10.1)
-		if asked := values.Get("dpop_jkt"); asked != "" && asked != jkt {
+		if requested := values.Get("dpop_jkt"); requested != "" && requested != jkt {
 			return kernel.Refuse(proofs.Invalid, "dpop_jkt is not the key of the proof")
 		}
 		values.Set("dpop_jkt", jkt)

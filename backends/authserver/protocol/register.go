@@ -32,7 +32,7 @@ func (p *Protocol) register(w http.ResponseWriter, r *http.Request) error {
 	return p.tell(w, http.StatusCreated, c, secret, token)
 }
 
-// asMetadata turns the error for a malformed body into the code that RFC 7591 defines.
+// asMetadata converts the error for a malformed body to invalid_client_metadata (RFC 7591).
 func asMetadata(err error) error {
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusBadRequest {
 		return kernel.Refuse(clients.InvalidMetadata, "%s", e.Message)
@@ -48,7 +48,7 @@ func (p *Protocol) tell(w http.ResponseWriter, status int, c *clients.Client, se
 	return write(w, status, text)
 }
 
-// manages authenticates a request to the client configuration endpoint (RFC 7592) and returns its client.
+// manages authenticates a request to the client configuration endpoint (RFC 7592) and returns the client.
 func (p *Protocol) manages(w http.ResponseWriter, r *http.Request) (*clients.Client, error) {
 	w.Header()["Cache-Control"] = noStore
 	c, err := p.Clients.Manages(r.Context(), r.PathValue("client_id"), Bearer(r))
@@ -90,7 +90,7 @@ func (p *Protocol) replace(w http.ResponseWriter, r *http.Request) error {
 	return p.tell(w, http.StatusOK, c, secret, Bearer(r))
 }
 
-// unregister deletes a client at its own request (RFC 7592 section 2.3).
+// unregister deletes a client at the client's request (RFC 7592 section 2.3).
 func (p *Protocol) unregister(w http.ResponseWriter, r *http.Request) error {
 	c, err := p.manages(w, r)
 	if err != nil {

@@ -27,8 +27,7 @@ func (p *Protocol) token(w http.ResponseWriter, r *http.Request) error {
 	return write(w, http.StatusOK, answer.AppendJSON(make([]byte, 0, 1024)))
 }
 
-// tokenError changes the status of a refusal to 400, unless it is one that the token endpoint may use (RFC 6749 section
-// 5.2).
+// tokenError sets the status of a refusal to 400, unless RFC 6749 section 5.2 permits the status at the token endpoint.
 func tokenError(err error) error {
 	e, ok := apierror.From(err)
 	if !ok {
@@ -88,8 +87,8 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
 }
 
-// proof returns the thumbprint of the key that the tokens of a request are bound to, or "" for bearer tokens, which are
-// issued to requests without a DPoP proof.
+// proof returns the thumbprint of the key to which the tokens of a request are bound. Without a DPoP proof the tokens
+// are bearer tokens, and proof returns "".
 func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Client) (jkt string, err error) {
 	jkt, err = p.Proofs.Key(w, r, TokenPath, "")
 	if err == nil && jkt == "" && c.Metadata.DPoP { // RFC 9449 section 5.2
@@ -157,11 +156,11 @@ func (p *Protocol) clientCredentials(
 	return answer, nil
 }
 
-// clientCredentialsScope returns the scope and the resources of a token that a client requests for itself.
+// clientCredentialsScope returns the scope and the resources of a token by the client credentials grant.
 func (p *Protocol) clientCredentialsScope(
-	r *http.Request, c *clients.Client, targets []*resources.Resource, asked string,
+	r *http.Request, c *clients.Client, targets []*resources.Resource, requested string,
 ) ([]string, error) {
-	words, err := resources.ParseScope(asked)
+	words, err := resources.ParseScope(requested)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +174,10 @@ func (p *Protocol) clientCredentialsScope(
 		return c.Scope, nil
 	}
 	for _, word := range c.Scope {
-		if slices.ContainsFunc(targets, func(one *resources.Resource) bool { return slices.Contains(one.Names(), word) }) {
+		if slices.ContainsFunc(
+			targets,
+			func(resource *resources.Resource) bool { return slices.Contains(resource.Names(), word) },
+		) {
 			words = append(words, word)
 		}
 	}
@@ -185,8 +187,8 @@ func (p *Protocol) clientCredentialsScope(
 	return words, nil
 }
 
-// deniedToken counts a refused token request, in the metric name, and records it in the audit feed. reason is the code
-// of the error if it is empty. detail is a list of alternating names and values.
+// deniedToken counts a refused token request, in the metric called name, and records it in the audit feed. If reason is
+// empty, it is the error code. The detail is a list of alternating names and values.
 func (p *Protocol) deniedToken(
 	r *http.Request, c *clients.Client, action, name, reason string, refusal error, detail ...string,
 ) {
@@ -203,7 +205,7 @@ func (p *Protocol) deniedToken(
 	})
 }
 
-// inactive is the response for any token that is not valid (RFC 7662 section 2.2).
+// inactive is the introspection response for any invalid token (RFC 7662 section 2.2).
 var inactive = []byte(`{"active":false}`)
 
 // introspect serves the introspection endpoint (RFC 7662).
@@ -259,7 +261,7 @@ func (p *Protocol) revoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Bearer returns the token of an Authorization header with the scheme Bearer, or "" if there is none.
+// Bearer returns the token in an Authorization header with the scheme Bearer, or "" without such a header.
 func Bearer(r *http.Request) string {
 	const scheme = "Bearer "
 	if h := r.Header.Get("Authorization"); len(h) > len(scheme) && strings.EqualFold(h[:len(scheme)], scheme) {

@@ -13,11 +13,11 @@ import (
 type Options struct {
 	// RequireScope is oauth.require_scope.
 	RequireScope bool
-	// Own are the scopes of this server itself, such as openid, which are valid for any resource.
+	// Own are the scopes of this server, such as openid, which are valid together with any resource.
 	Own []string
 }
 
-// Catalog stores all resources. Reads use a cache: changes by other nodes are seen within five seconds.
+// Catalog stores all resources. It reads them from a cache, which sees changes by other nodes within five seconds.
 type Catalog struct {
 	*kernel.Server
 	options Options
@@ -26,11 +26,11 @@ type Catalog struct {
 
 const (
 	topic = "resources"
-	// maxResources bounds the number of resources.
+	// maxResources is the maximum number of resources.
 	maxResources = 10_000
 )
 
-// snapshot holds the resources of one moment. It is not modified.
+// snapshot holds the resources at one moment. It is immutable.
 type snapshot struct {
 	all    []*Resource          // ordered by slug
 	byName map[string]*Resource // by id, slug, URI, and URI with a path; the former takes precedence
@@ -74,7 +74,7 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, nil
 }
 
-// find returns the resource with an id, a slug or a URI, in which an empty path equals "/", or nil if there is none.
+// find returns the resource whose id, slug or URI is name, or nil. In a URI, an empty path equals "/".
 func (s *snapshot) find(name string) *Resource {
 	if r := s.byName[name]; r != nil {
 		return r
@@ -84,7 +84,7 @@ func (s *snapshot) find(name string) *Resource {
 
 func (cat *Catalog) now(ctx context.Context) (*snapshot, error) { return cat.list.Get(ctx, "") }
 
-// All returns all resources, ordered by slug. They must not be modified.
+// All returns all resources, ordered by slug. The caller must not modify them.
 func (cat *Catalog) All(ctx context.Context) ([]*Resource, error) {
 	s, err := cat.now(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (cat *Catalog) Scopes(ctx context.Context) ([]string, error) {
 	return s.scopes, nil
 }
 
-// Find returns the resource with an id, a slug or a URI. If there is none, the error is ErrUnknown.
+// Find returns the resource whose id, slug or URI is name. If there is no such resource, the error is ErrUnknown.
 func (cat *Catalog) Find(ctx context.Context, name string) (*Resource, error) {
 	s, err := cat.now(ctx)
 	if err != nil {
@@ -114,11 +114,11 @@ func (cat *Catalog) Find(ctx context.Context, name string) (*Resource, error) {
 	return nil, ErrUnknown
 }
 
-// maxNamed bounds how many resources a request may name.
+// maxNamed is the maximum number of resources in a request.
 const maxNamed = 50
 
 // Resolve returns the mint and broker resources that a request names by URI or slug, in the order of the names and
-// without duplicates. The error for a resource that does not exist is invalid_target (RFC 8707 section 2).
+// without duplicates. If a resource does not exist, the error is invalid_target (RFC 8707 section 2).
 func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -143,8 +143,8 @@ func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, e
 	return found, nil
 }
 
-// ByRef returns the resource of a protected resource metadata document (RFC 9728), by its slug or by the path of its
-// URI without the leading slash.
+// ByRef returns the resource of a protected resource metadata document (RFC 9728). The ref is the resource's slug, or
+// the path of its URI without the leading slash.
 func (cat *Catalog) ByRef(ctx context.Context, ref string) (*Resource, error) {
 	s, err := cat.now(ctx)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package resources manages the protected resources that tokens can be requested for, with their scopes (RFC 8707, RFC
-// 9728), and determines which scopes a request gets.
+// Package resources manages the protected resources for which clients request tokens (RFC 8707, RFC 9728), with their
+// scopes, and determines the scope of a request. Tokens for a mint resource are issued by this server, and tokens for a
+// broker resource by its broker provider.
 package resources
 
 import (
@@ -35,10 +36,10 @@ type Resource struct {
 	Kind        string  `json:"backend_kind"`
 	DisplayName string  `json:"display_name"`
 	Scopes      []Scope `json:"scopes"`
-	// Provider is the id of the provider of a broker resource.
+	// Provider is the id of a broker resource's provider.
 	Provider string `json:"broker_provider_id,omitempty"`
 	Policy   Policy `json:"policy"`
-	// Claims are the rules for claims of users in the access tokens for this resource.
+	// Claims are the claim rules for users' access tokens for this resource.
 	Claims    []claims.Rule `json:"claim_rules,omitempty"`
 	CreatedAt time.Time     `json:"-"`
 	UpdatedAt time.Time     `json:"-"`
@@ -48,7 +49,7 @@ type Resource struct {
 type Scope struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Upstream is the name of the scope at the provider of a broker resource.
+	// Upstream is the name of a broker resource's scope at the provider.
 	Upstream Words `json:"upstream,omitempty"`
 }
 
@@ -57,15 +58,16 @@ type Words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Words) UnmarshalJSON(text []byte) error {
-	var one string
-	if err := json.Unmarshal(text, &one); err == nil {
-		*w = Words{one}
+	var word string
+	if err := json.Unmarshal(text, &word); err == nil {
+		*w = Words{word}
 		return nil
 	}
 	return json.Unmarshal(text, (*[]string)(w))
 }
 
-// Policy defines who may do what with a resource.
+// Policy lists the clients that may exchange tokens for the resource or use it at run time, and the URLs to which a
+// user may return after connecting an account.
 type Policy struct {
 	Exchange struct {
 		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
@@ -87,7 +89,7 @@ func (r *Resource) Names() []string {
 	return names
 }
 
-// The errors of changes.
+// The errors of methods that change rows.
 var (
 	ErrUnknown = errors.New("there is no such resource")
 	ErrExists  = errors.New("a resource with this slug or uri is there already")
@@ -181,7 +183,7 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 		if err := kernel.CheckRoom(c, "authserver_resources", maxResources); err != nil {
 			return err
 		}
-		if err := r.alone(c); err != nil {
+		if err := r.checkUnique(c); err != nil {
 			return err
 		}
 		values := append([]any{r.ID, r.Slug}, r.values(now)...)
@@ -192,9 +194,9 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	}))
 }
 
-// alone returns ErrExists if another resource has the URI of this one. URIs are the same if they differ only by the "/"
-// of an empty path.
-func (r *Resource) alone(c store.Conn) error {
+// checkUnique returns ErrExists if another resource has the same URI. URIs that differ only by the "/" of an empty path
+// count as the same.
+func (r *Resource) checkUnique(c store.Conn) error {
 	if r.URI == "" {
 		return nil
 	}
@@ -204,9 +206,9 @@ func (r *Resource) alone(c store.Conn) error {
 	if authority, query, _ := strings.Cut(rest, "/"); query == "" || query[0] == '?' {
 		bare = scheme + "://" + authority + query
 	}
-	var there int
+	var count int
 	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1",
-		rooted, bare, r.ID).Scan(&there)
+		rooted, bare, r.ID).Scan(&count)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -241,13 +243,13 @@ func exists(err error) error {
 	return err
 }
 
-// Edit changes a resource in a transaction. edit gets the stored resource and may forbid the change by returning an
-// error.
+// Edit changes a resource in a transaction. It calls edit with the stored resource, which may forbid the change by
+// returning an error.
 func (cat *Catalog) Edit(
 	ctx context.Context, idOrSlug string, edit func(r *Resource) error,
 ) (edited *Resource, err error) {
 	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
-		r, err := in(c, idOrSlug)
+		r, err := readIn(c, idOrSlug)
 		if err != nil {
 			return err
 		}
@@ -259,7 +261,7 @@ func (cat *Catalog) Edit(
 			return err
 		}
 		if r.URI != uri {
-			if err := r.alone(c); err != nil {
+			if err := r.checkUnique(c); err != nil {
 				return err
 			}
 		}
@@ -276,17 +278,17 @@ func (cat *Catalog) Edit(
 	return edited, nil
 }
 
-// in returns the stored resource and locks it until the transaction ends.
-func in(c store.Conn, idOrSlug string) (*Resource, error) {
+// readIn returns the stored resource with an id or a slug, and locks its row until the transaction ends.
+func readIn(c store.Conn, idOrSlug string) (*Resource, error) {
 	r, err := scan(c.Row("SELECT "+columns+" FROM authserver_resources WHERE id = ? OR slug = ? ORDER BY id = ? DESC LIMIT 1"+c.Lock(), idOrSlug, idOrSlug, idOrSlug))
 	return r, kernel.IfNoRows(err, ErrUnknown)
 }
 
-// Delete removes a resource. Each function of may is called with the stored resource and can forbid the removal by
-// returning an error.
-func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *Resource) error) error {
+// Delete deletes a resource. It calls each function of checks with the stored resource, which can forbid the deletion
+// by returning an error.
+func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, checks ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Allow(may, func() (*Resource, error) { return in(c, idOrSlug) }); err != nil {
+		if err := kernel.Allow(checks, func() (*Resource, error) { return readIn(c, idOrSlug) }); err != nil {
 			return err
 		}
 		n, err := c.Exec("DELETE FROM authserver_resources WHERE id = ? OR slug = ?", idOrSlug, idOrSlug)
@@ -297,8 +299,8 @@ func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, may ...func(r *
 	})
 }
 
-// Seed stores those resources whose slug does not exist yet. If one of the list is invalid, it returns an error and
-// stores none.
+// Seed stores the resources of a list whose slugs do not exist yet. If a resource of the list is invalid, Seed stores
+// nothing and returns an error.
 func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 	for i := range list {
 		if err := list[i].Check(); err != nil {
@@ -310,7 +312,7 @@ func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 		_, err := cat.Find(ctx, r.Slug)
 		if errors.Is(err, ErrUnknown) {
 			if err = cat.Create(ctx, &r); errors.Is(err, ErrExists) {
-				if again, finding := cat.Find(ctx, r.Slug); finding == nil && again.Slug == r.Slug {
+				if stored, finding := cat.Find(ctx, r.Slug); finding == nil && stored.Slug == r.Slug {
 					err = nil // another node has stored it
 				}
 			}

@@ -230,8 +230,8 @@ func FuzzParseScope(f *testing.F) {
 	})
 }
 
-// TestFull checks that no more resources can be stored than are read.
-func TestFull(t *testing.T) {
+// TestMaximumResources checks that no more resources can be stored than are read.
+func TestMaximumResources(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		cat := resources.New(k.Server, resources.Options{})

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// OfflineAccess is accepted and removed from scopes, since refresh tokens do not depend on it.
+// OfflineAccess is a scope that is accepted and removed, since refresh tokens do not depend on it.
 const OfflineAccess = "offline_access"
 
 const (
@@ -29,7 +29,8 @@ func Word(text string) bool {
 	return true
 }
 
-// ParseScope returns the words of a scope, without duplicates and offline_access. The error is invalid_scope.
+// ParseScope returns the scope tokens in a text, without duplicates and without offline_access. The error is
+// invalid_scope.
 func ParseScope(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -52,10 +53,16 @@ func ParseScope(text string) ([]string, error) {
 	return words, nil
 }
 
-// Scope returns the scope that an authorization request for these resources gets. Without resources, the scope may be
-// of any. ceiling is the most that the client may ask for; an empty ceiling is no limit. The error is invalid_scope.
-func (cat *Catalog) Scope(ctx context.Context, ceiling []string, targets []*Resource, asked string) ([]string, error) {
-	words, err := ParseScope(asked)
+// Scope returns the scope of an authorization request. The parameter requested is the scope in the request. The target
+// resources must declare each scope in it; without targets, any resource may. The ceiling is the maximum scope of the
+// client; an empty ceiling means no limit. The error is invalid_scope.
+func (cat *Catalog) Scope(
+	ctx context.Context,
+	ceiling []string,
+	targets []*Resource,
+	requested string,
+) ([]string, error) {
+	words, err := ParseScope(requested)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +82,8 @@ func (cat *Catalog) Scope(ctx context.Context, ceiling []string, targets []*Reso
 	return words, Within(words, ceiling)
 }
 
-// Declared returns invalid_scope if a scope is declared by none of these resources. Without resources, it may be
-// declared by any.
+// Declared returns invalid_scope if a scope is not declared by any of the target resources. Without targets, any
+// resource may declare it.
 func (cat *Catalog) Declared(ctx context.Context, targets []*Resource, words []string) error {
 	declared, err := cat.declared(ctx, targets)
 	if err != nil {
@@ -94,7 +101,8 @@ func (cat *Catalog) check(words, declared []string) error {
 	return nil
 }
 
-// declared returns the scopes of resources, or those of all mint resources if there are none.
+// declared returns the scopes that the target resources declare. Without targets, it returns those of all mint
+// resources.
 func (cat *Catalog) declared(ctx context.Context, targets []*Resource) ([]string, error) {
 	if len(targets) == 0 {
 		return cat.Scopes(ctx)
@@ -113,7 +121,7 @@ func (cat *Catalog) declared(ctx context.Context, targets []*Resource) ([]string
 	return names, nil
 }
 
-// Within returns invalid_scope if a word is not in the ceiling of a client. An empty ceiling is no limit.
+// Within returns invalid_scope if a scope is not in a client's ceiling. An empty ceiling means no limit.
 func Within(words, ceiling []string) error {
 	if len(ceiling) == 0 {
 		return nil
@@ -126,7 +134,7 @@ func Within(words, ceiling []string) error {
 	return nil
 }
 
-// Cut returns the words that are in the ceiling of a client. An empty ceiling is no limit.
+// Cut returns the scopes that are in a client's ceiling. An empty ceiling means no limit.
 func Cut(words, ceiling []string) []string {
 	if len(ceiling) == 0 {
 		return words

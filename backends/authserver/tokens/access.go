@@ -230,11 +230,11 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	if c.Audience == nil {
 		c.Audience = Audience{t.Issuer}
 	}
-	made, err := t.custom(ctx, &c, o)
+	custom, err := t.custom(ctx, &c, o)
 	if err != nil {
 		return Answer{}, Issuance{}, fmt.Errorf("making the claims of an access token: %w", err)
 	}
-	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, made.Append(c.append(make([]byte, 0, 512))))
+	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, custom.Append(c.append(make([]byte, 0, 512))))
 	if err != nil {
 		return Answer{}, Issuance{}, fmt.Errorf("signing an access token: %w", err)
 	}
@@ -322,15 +322,15 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 	if err != nil {
 		return nil, u, false, unknown(err)
 	}
-	if bad, err := t.denied.has(ctx, c.ID, c.Family()); bad || err != nil {
+	if revoked, err := t.denied.has(ctx, c.ID, c.Family()); revoked || err != nil {
 		return nil, u, false, err
 	}
 	if len(c.RestsOn) > 0 {
-		if bad, err := t.denied.has(ctx, c.RestsOn...); bad || err != nil {
+		if revoked, err := t.denied.has(ctx, c.RestsOn...); revoked || err != nil {
 			return nil, u, false, err
 		}
 	}
-	if good, err := t.activeClients(ctx, c); err != nil || !good {
+	if active, err := t.activeClients(ctx, c); err != nil || !active {
 		return nil, u, false, err
 	}
 	if id := c.User(); id != "" {

@@ -347,8 +347,8 @@ func (t *Tokens) Start(
 // standing returns errWithdrawn if a consent that a grant depends on was revoked.
 func standing(c store.Conn, consents []string) error {
 	for _, id := range consents {
-		var there int
-		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&there)
+		var count int
+		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&count)
 		if err != nil {
 			return kernel.IfNoRows(err, errWithdrawn)
 		}

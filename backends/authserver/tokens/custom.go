@@ -29,12 +29,12 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	if err != nil {
 		return nil, err
 	}
-	made := claims.Make(rules, facts)
-	if len(made.Left) > 0 {
+	members := claims.Make(rules, facts)
+	if len(members.Left) > 0 {
 		t.Logger().Warn("claims were left out, since the token would be too large",
-			zap.String("client_id", c.Client), zap.String("user", user), zap.Strings("claims", made.Left))
+			zap.String("client_id", c.Client), zap.String("user", user), zap.Strings("claims", members.Left))
 	}
-	return made, nil
+	return members, nil
 }
 
 // beyond returns the claims in raw, a token's JSON claims, that claim rules added. They follow the claims that append
@@ -49,13 +49,13 @@ func (c *Claims) beyond(raw []byte) []byte {
 }
 
 // Custom returns the claims that claim rules added, or nil without such claims.
-func (c *Claims) Custom() (made map[string]any, err error) {
+func (c *Claims) Custom() (custom map[string]any, err error) {
 	if len(c.custom) == 0 {
 		return nil, nil //nolint:nilnil // see above
 	}
 	object := append(append([]byte{'{'}, c.custom[1:]...), '}')
-	if err := json.Unmarshal(object, &made); err != nil {
+	if err := json.Unmarshal(object, &custom); err != nil {
 		return nil, fmt.Errorf("reading the claims of rules in an access token: %w", err)
 	}
-	return made, nil
+	return custom, nil
 }

@@ -117,9 +117,9 @@ func TestCustomClaims(t *testing.T) {
 	})
 }
 
-// TestCustomClaimsOfNobody asks for nothing where no rule acts: for another resource, or a client that
+// TestCustomClaimsNeedUser asks for nothing where no rule acts: for another resource, or a client that
 // describes itself, whatever its row has.
-func TestCustomClaimsOfNobody(t *testing.T) {
+func TestCustomClaimsNeedUser(t *testing.T) {
 	t.Parallel()
 	s, _, asked := ruled(t, authtest.SQLite(t))
 	var err error

@@ -45,8 +45,8 @@ func (d *denied) doubt() {
 
 // heard handles a notification of another node. The text is an id and its expiry, separated by a space.
 func (d *denied) heard(text string) {
-	id, at, ok := strings.Cut(text, " ")
-	until, err := strconv.ParseInt(at, 10, 64)
+	id, expires, ok := strings.Cut(text, " ")
+	until, err := strconv.ParseInt(expires, 10, 64)
 	if !ok || err != nil {
 		d.doubt()
 		return
@@ -80,25 +80,25 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	return false, nil
 }
 
-// sync reads the new rows of the table, unless another goroutine has read them after the time asked.
-func (d *denied) sync(ctx context.Context, asked time.Time) error {
+// sync reads the new rows of the table, unless another goroutine has read them after the time since.
+func (d *denied) sync(ctx context.Context, since time.Time) error {
 	d.syncing.Lock()
 	defer d.syncing.Unlock()
 	d.mu.RLock()
-	fresh := !d.synced.Before(asked)
+	fresh := !d.synced.Before(since)
 	d.mu.RUnlock()
 	if fresh {
 		return nil
 	}
 	now := d.kernel.Now()
 	type row struct {
-		id        string
-		at, until int64
+		id             string
+		created, until int64
 	}
 	var rows []row
 	err := d.kernel.Read(ctx, func(c store.Conn) (err error) {
-		rows, err = store.List(c, func(r store.Row) (one row, err error) {
-			return one, r.Scan(&one.id, &one.at, &one.until)
+		rows, err = store.List(c, func(r store.Row) (found row, err error) {
+			return found, r.Scan(&found.id, &found.created, &found.until)
 		}, "SELECT id, at, expires_at FROM authserver_denied WHERE at > ?", d.last-deniedOverlap.Microseconds())
 		return err
 	})
@@ -109,7 +109,7 @@ func (d *denied) sync(ctx context.Context, asked time.Time) error {
 	defer d.mu.Unlock()
 	for _, r := range rows {
 		d.until[r.id] = r.until
-		d.last = max(d.last, min(r.at, now.UnixMicro())) // a clock that is ahead must not hide the rows of other nodes
+		d.last = max(d.last, min(r.created, now.UnixMicro())) // a clock that is ahead must not hide the rows of other nodes
 	}
 	d.synced = now
 	return nil

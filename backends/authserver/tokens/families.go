@@ -67,9 +67,9 @@ func (f *family) mac(random []byte) []byte {
 	return h.Sum(nil)[:macBytes]
 }
 
-// made reports whether a refresh token, given by the bytes after the family's id, was issued for the family. The token
-// may be invalid by now.
-func (f *family) made(raw []byte) bool {
+// issued reports whether a refresh token, given by the bytes after the family's id, was issued for the family. The
+// token may be invalid by now.
+func (f *family) issued(raw []byte) bool {
 	return len(f.Key) > 0 && hmac.Equal(raw[secretBytes:], f.mac(raw[:secretBytes]))
 }
 
@@ -97,9 +97,9 @@ func (f *family) insert(c store.Conn) error {
 	if err != nil {
 		return err
 	}
-	good, _ := f.rotation.columns()
+	present, _ := f.rotation.columns()
 	_, err = c.Exec("INSERT INTO authserver_families (id, client_id, user_id, granted, present, rotated_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		f.id, f.Client, f.User, string(granted), good, f.rotated.UnixMicro(), f.created.UnixMicro(), f.expires.UnixMicro())
+		f.id, f.Client, f.User, string(granted), present, f.rotated.UnixMicro(), f.created.UnixMicro(), f.expires.UnixMicro())
 	return err
 }
 
@@ -107,16 +107,16 @@ const familyColumns = "id, client_id, user_id, granted, generation, present, pre
 
 func scanFamily(r store.Row) (*family, error) {
 	f := new(family)
-	var granted, good, previous string
+	var granted, present, previous string
 	var graces int
 	var rotated, created, expires, revoked int64
-	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &good, &previous, &graces, &rotated, &created,
+	if err := r.Scan(&f.id, &f.Client, &f.User, &granted, &f.generation, &present, &previous, &graces, &rotated, &created,
 		&expires, &revoked); err != nil {
 		return nil, err
 	}
 	f.rotated, f.created, f.expires, f.revoked = time.UnixMicro(rotated), time.UnixMicro(created), time.UnixMicro(expires),
 		revoked != 0
-	f.rotation = parseRotation(good, previous, f.rotated, graces)
+	f.rotation = parseRotation(present, previous, f.rotated, graces)
 	return f, json.Unmarshal([]byte(granted), &f.Grant)
 }
 
@@ -175,7 +175,7 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, refuseRefresh("unknown")
 	case err != nil:
 		return Answer{}, err
-	case !f.made(raw):
+	case !f.issued(raw):
 		return Answer{}, refuseRefresh("unknown")
 	case f.Client != r.Client.ID:
 		return Answer{}, refuseRefresh("of another client")
@@ -231,22 +231,22 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	if f.JKT != "" && f.JKT != r.JKT {
 		return nil, nil, kernel.Refuse("invalid_dpop_proof", "the refresh token is bound to another key")
 	}
-	asked, err := resources.ParseScope(r.Scope)
+	requested, err := resources.ParseScope(r.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, word := range asked {
+	for _, word := range requested {
 		if !slices.Contains(f.Scope, word) {
 			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the scope %s was not granted", word)
 		}
 	}
-	scope, ceiling := asked, t.options.Clients.Ceiling(r.Client)
-	if len(asked) == 0 {
+	scope, ceiling := requested, t.options.Clients.Ceiling(r.Client)
+	if len(requested) == 0 {
 		if scope = resources.Cut(f.Scope, ceiling); len(scope) == 0 && len(f.Scope) > 0 {
 			return nil, nil, kernel.Refuse(kernel.InvalidScope,
 				"the client is registered for nothing of what was granted any more")
 		}
-	} else if err := resources.Within(asked, ceiling); err != nil {
+	} else if err := resources.Within(requested, ceiling); err != nil {
 		return nil, nil, err
 	}
 	targets, err := t.targets(ctx, f.Resources, r.Resources)
@@ -258,7 +258,7 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
 	to := f.rotation.turn(used, next, now, t.options.Grace)
-	good, previous := to.columns()
+	present, previous := to.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {
 		return err
@@ -266,7 +266,7 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error
 	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_families SET generation = generation + 1, granted = ?, present = ?, previous = ?, rotated_at = ?, expires_at = ?"+
 			" WHERE id = ? AND generation = ? AND revoked_at = 0",
-			string(granted), good, previous, now.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
+			string(granted), present, previous, now.UnixMicro(), now.Add(t.options.RefreshLife).UnixMicro(), f.id, f.generation)
 		if err == nil && n == 0 {
 			err = errStale
 		}

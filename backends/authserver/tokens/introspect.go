@@ -75,7 +75,7 @@ func (t *Tokens) introspectRefresh(
 	if err != nil {
 		return nil, err
 	}
-	if !f.made(raw) || !f.alive(t.Now()) || !f.rotation.has(sum) {
+	if !f.issued(raw) || !f.alive(t.Now()) || !f.rotation.has(sum) {
 		return nil, nil
 	}
 	if f.Client != client.ID {

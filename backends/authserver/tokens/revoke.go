@@ -115,7 +115,7 @@ func (t *Tokens) revokeRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, address string,
 ) error {
 	f, err := t.findFamily(ctx, id)
-	if errors.Is(err, errNoFamily) || err == nil && !f.made(raw) {
+	if errors.Is(err, errNoFamily) || err == nil && !f.issued(raw) {
 		return nil
 	}
 	if err != nil {
@@ -146,10 +146,10 @@ func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, own
 // revokeFamilies revokes the families that match a condition and for which fits returns true. A nil fits means all of
 // them.
 func (t *Tokens) revokeFamilies(
-	c store.Conn, until time.Time, reason, where string, args []any, fits func(f *family) bool,
+	c store.Conn, until time.Time, reason, condition string, args []any, fits func(f *family) bool,
 ) (ids []string, err error) {
 	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+
-		where+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
+		condition+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
 	if err != nil {
 		return nil, err
 	}
@@ -191,15 +191,15 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := t.endAlone(c, until, "user_id", user)
-	return append(ids, own...), err
+	jtis, err := t.endAlone(c, until, "user_id", user)
+	return append(ids, jtis...), err
 }
 
 // endAlone denies the access tokens that do not end with a family of the user or client: those without a family, and
-// those obtained by exchange. The column and id select the user or client. It returns the ids of these tokens, and marks
-// them and all tokens exchanged from them as revoked.
+// those obtained by exchange. The column and id select the user or client. It returns the ids of these tokens, and
+// marks them and all tokens exchanged from them as revoked.
 func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
-	own, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
+	jtis, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+
 			column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
 	if err != nil {
@@ -208,7 +208,7 @@ func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]s
 	if err := t.below(c, column+" = ? AND revoked_at = 0", id); err != nil {
 		return nil, err
 	}
-	return own, t.denied.deny(c, until, own...)
+	return jtis, t.denied.deny(c, until, jtis...)
 }
 
 // RevokeClient revokes all tokens of a client: its families, and the access tokens that it obtained for itself. It
@@ -223,8 +223,8 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 		if ids, err = t.revokeFamilies(c, until, "client_revoked", "client_id = ?", []any{client}, nil); err != nil {
 			return err
 		}
-		own, err := t.endAlone(c, until, "client_id", client)
-		ids = append(ids, own...)
+		jtis, err := t.endAlone(c, until, "client_id", client)
+		ids = append(ids, jtis...)
 		return err
 	})
 	t.denyHere(until, ids...)

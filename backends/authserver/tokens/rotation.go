@@ -31,21 +31,21 @@ type present struct {
 // used is a refresh token that was replaced by another.
 type used struct {
 	sum    string
-	at     time.Time
+	usedAt time.Time
 	graces int // how often it was accepted again
 }
 
 // In the database, tokens are separated by spaces and the parts of a token by colons.
 
 // parseRotation parses the columns present and previous. An entry of previous that consists of a digest only gets the
-// time of use at and the number of graces from the parameters.
-func parseRotation(good, previous string, at time.Time, graces int) (r rotation) {
+// time of use usedAt and the number of graces from the parameters.
+func parseRotation(good, previous string, usedAt time.Time, graces int) (r rotation) {
 	for text := range strings.FieldsSeq(good) {
 		sum, before, _ := strings.Cut(text, ":")
 		r.present = append(r.present, present{sum, before})
 	}
 	for text := range strings.FieldsSeq(previous) {
-		u := used{text, at, graces}
+		u := used{text, usedAt, graces}
 		if parts := strings.Split(text, ":"); len(parts) == 3 {
 			micros, _ := strconv.ParseInt(parts[1], 10, 64)
 			n, _ := strconv.Atoi(parts[2])
@@ -57,7 +57,7 @@ func parseRotation(good, previous string, at time.Time, graces int) (r rotation)
 }
 
 // columns returns the values of the columns present and previous.
-func (r *rotation) columns() (good, previous string) {
+func (r *rotation) columns() (present, previous string) {
 	tokens := make([]string, 0, len(r.present))
 	for _, p := range r.present {
 		if p.before != "" {
@@ -67,7 +67,7 @@ func (r *rotation) columns() (good, previous string) {
 	}
 	used := make([]string, 0, len(r.used))
 	for _, u := range r.used {
-		used = append(used, u.sum+":"+strconv.FormatInt(u.at.UnixMicro(), 10)+":"+strconv.Itoa(u.graces))
+		used = append(used, u.sum+":"+strconv.FormatInt(u.usedAt.UnixMicro(), 10)+":"+strconv.Itoa(u.graces))
 	}
 	return strings.Join(tokens, " "), strings.Join(used, " ")
 }
@@ -81,7 +81,7 @@ func (r *rotation) has(sum string) bool {
 // grace, and its replacement has not been used.
 func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool {
 	return grace > 0 && slices.ContainsFunc(r.used, func(u used) bool {
-		return u.sum == sum && u.graces < maxGraces && now.Sub(u.at) <= grace
+		return u.sum == sum && u.graces < maxGraces && now.Sub(u.usedAt) <= grace
 	})
 }
 
@@ -89,7 +89,7 @@ func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool
 // token with the digest next. Without a grace period it records no used tokens: the columns then hold only the digest
 // next, which every version of this server can read.
 func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (to rotation) {
-	again, before := used{sum: sum, at: now}, ""
+	entry, before := used{sum: sum, usedAt: now}, ""
 	for _, p := range r.present {
 		if p.sum == sum {
 			before = p.before // its replacement is being used now
@@ -100,12 +100,12 @@ func (r *rotation) turn(sum, next string, now time.Time, grace time.Duration) (t
 	for _, u := range r.used {
 		switch {
 		case u.sum == sum:
-			again = used{sum, u.at, u.graces + 1}
-		case u.sum != before && now.Sub(u.at) <= grace:
+			entry = used{sum, u.usedAt, u.graces + 1}
+		case u.sum != before && now.Sub(u.usedAt) <= grace:
 			to.used = append(to.used, u)
 		}
 	}
-	if to.used = append(to.used, again); grace <= 0 {
+	if to.used = append(to.used, entry); grace <= 0 {
 		to.used = nil
 	}
 	to.present = append(to.present, present{sum: next, before: sum})

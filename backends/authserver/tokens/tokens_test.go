@@ -801,8 +801,8 @@ func TestIntrospect(t *testing.T) {
 	}
 }
 
-// TestAnswer checks the exact form of responses.
-func TestAnswer(t *testing.T) {
+// TestAnswerJSON checks the exact form of responses.
+func TestAnswerJSON(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]tokens.Answer{
 		`{"access_token":"a.b.c","token_type":"Bearer","expires_in":900}`: {AccessToken: "a.b.c", ExpiresIn: 15 * time.Minute},

@@ -18,11 +18,11 @@ import (
 const (
 	// maxIdentities is the maximum number of connected accounts of a user.
 	maxIdentities = 20
-	// maxGroups is the maximum number of groups that one connection gives.
+	// maxGroups is the maximum number of groups that a user gets from one connected account.
 	maxGroups = 100
 )
 
-// identity is a row of authserver_identities, which connects a user with an account at a provider.
+// identity is a row of authserver_identities, which links a user with an account at a provider.
 type identity struct {
 	ID              int64
 	User            string
@@ -53,13 +53,13 @@ func rowOf(c store.Conn, issuer, subject string) (*identity, error) {
 		c.Lock(), issuer, subject))
 }
 
-// rowsOf returns the rows of a user, the oldest first.
+// rowsOf returns the rows of a user, oldest first.
 func rowsOf(c store.Conn, user string) ([]*identity, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM authserver_identities WHERE user_id = ? ORDER BY id LIMIT ?",
 		user, maxIdentities)
 }
 
-// insert connects a user with an account at a provider.
+// insert links a user with an account at a provider. The parameter called is the user's name there.
 func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (*identity, error) {
 	i := &identity{
 		User: user, Issuer: issuer, Subject: subject, Username: username(called), CreatedAt: s.Micros(),
@@ -70,7 +70,7 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (
 	return i, err
 }
 
-// groupsOfOthers returns the groups that the other rows of the same user give.
+// groupsOfOthers returns the groups that the user has from connected accounts other than the row but.
 func groupsOfOthers(c store.Conn, but *identity) (groups []string, err error) {
 	rows, err := rowsOf(c, but.User)
 	for _, row := range rows {
@@ -92,7 +92,8 @@ func encode(groups []string) string {
 // Identity is a connected account at a provider, with which a user signs in.
 type Identity struct {
 	ID int64
-	// Upstream is the provider. It is nil if the provider is no longer configured, so that it cannot sign the user in.
+	// Upstream is the provider. It is nil if the provider is no longer configured; the account then cannot sign the
+	// user in.
 	Upstream *Upstream
 	Issuer   string
 	Username string // the user name at the provider, or empty
@@ -100,7 +101,7 @@ type Identity struct {
 	UsedAt   time.Time // the last sign-in; zero if there was none
 }
 
-// Name returns the display name of the provider, or the issuer if it is no longer configured.
+// Name returns the display name of the provider. If the provider is no longer configured, Name returns the issuer.
 func (i *Identity) Name() string {
 	if i.Upstream == nil {
 		return i.Issuer
@@ -108,20 +109,20 @@ func (i *Identity) Name() string {
 	return i.Upstream.Name
 }
 
-// Of returns the connected accounts of a user, the oldest first.
+// Of returns the connected accounts of a user, oldest first.
 func (s *Upstreams) Of(ctx context.Context, user string) (list []Identity, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		rows, err := rowsOf(c, user)
 		list = nil
 		for _, row := range rows {
-			one := Identity{
+			identity := Identity{
 				ID: row.ID, Upstream: s.At(row.Issuer), Issuer: row.Issuer, Username: row.Username,
 				Since: time.UnixMicro(row.CreatedAt),
 			}
 			if row.UsedAt > 0 {
-				one.UsedAt = time.UnixMicro(row.UsedAt)
+				identity.UsedAt = time.UnixMicro(row.UsedAt)
 			}
-			list = append(list, one)
+			list = append(list, identity)
 		}
 		return err
 	})
@@ -139,26 +140,26 @@ var (
 		"You could not sign in any more: this is the only way that you have. Connect another account first.")
 )
 
-// Link connects a user with an account at a provider; the caller has made sure that the user has signed in to both. It
-// does nothing if they are connected already. It returns an error with status 409 if the account is connected with
-// another user or the user has too many.
-func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject, called string) error {
-	if !people.Identifies(up.Issuer(), subject) {
+// Link connects a user with an account at a provider. The caller must have verified that the user has signed in to
+// both. If they are already connected, Link does nothing. The error has status 409 if the account is connected with
+// another user, or if the user has too many connected accounts.
+func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, subject, called string) error {
+	if !people.Identifies(provider.Issuer(), subject) {
 		return errSubject
 	}
-	made := false
+	created := false
 	err := s.Write(ctx, func(c store.Conn) error {
-		made = false
+		created = false
 		if err := lock(c, user); err != nil {
 			return err
 		}
-		row, err := rowOf(c, up.Issuer(), subject)
+		row, err := rowOf(c, provider.Issuer(), subject)
 		if err == nil && row.User == user {
 			return nil
 		}
 		if errors.Is(err, sql.ErrNoRows) { // the section oidc may know the person
-			var other *users.User
-			if other, err = users.ByUpstream(c, up.Issuer(), subject); err == nil && other.ID == user {
+			var owner *users.User
+			if owner, err = users.ByUpstream(c, provider.Issuer(), subject); err == nil && owner.ID == user {
 				err = sql.ErrNoRows
 			}
 		}
@@ -175,35 +176,36 @@ func (s *Upstreams) Link(ctx context.Context, user string, up *Upstream, subject
 		if len(rows) >= maxIdentities {
 			return errMany
 		}
-		made = true
-		_, err = s.insert(c, user, up.Issuer(), subject, called)
+		created = true
+		_, err = s.insert(c, user, provider.Issuer(), subject, called)
 		return err
 	})
 	if store.IsUniqueViolation(err) { // by somebody else at the same time
 		return errOthers
 	}
-	if err == nil && made {
-		s.Users.Note(ctx, "user.upstream_linked", user, user, "upstream", up.Slug)
+	if err == nil && created {
+		s.Users.Note(ctx, "user.upstream_linked", user, user, "upstream", provider.Slug)
 	}
 	return err
 }
 
-// Unlink disconnects an account from a user and removes the groups that it gave. It calls then in the same transaction.
-// It returns an error with status 409 if the user could not sign in any more, and 404 if there is no such connection.
+// Unlink disconnects an account from a user and removes the user's groups that came from the account. It calls then in
+// the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the connection does
+// not exist.
 func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func(c store.Conn) error) error {
 	return s.unlink(ctx, user, id, user, s.leaves, then)
 }
 
-// Remove is like Unlink for an operator: it may remove the last way to sign in, and ends all sessions and tokens of the
-// user. by is the actor in the audit feed.
-func (s *Upstreams) Remove(ctx context.Context, user string, id int64, by string) error {
-	return s.unlink(ctx, user, id, by, func(store.Conn, *identity) error { return nil },
+// Remove is like Unlink for an operator. It may remove the user's last way to sign in, and it ends all sessions and
+// tokens of the user. The audit event names the actor.
+func (s *Upstreams) Remove(ctx context.Context, user string, id int64, actor string) error {
+	return s.unlink(ctx, user, id, actor, func(store.Conn, *identity) error { return nil },
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
-// unlink does the work of Unlink and Remove.
-func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string,
-	may func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
+// unlink implements Unlink and Remove.
+func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor string,
+	check func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
 ) error {
 	var gone *identity
 	err := s.Write(ctx, func(c store.Conn) (err error) {
@@ -214,7 +216,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		if err != nil {
 			return kernel.IfNoRows(err, errNone)
 		}
-		if err := may(c, gone); err != nil {
+		if err := check(c, gone); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM authserver_identities WHERE id = ?", gone.ID); err != nil {
@@ -223,7 +225,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		if err := users.Leave(c, user, gone.Issuer, gone.Subject); err != nil {
 			return err
 		}
-		kept, err := groupsOfOthers(c, gone)
+		others, err := groupsOfOthers(c, gone)
 		if err != nil {
 			return err
 		}
@@ -231,7 +233,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		if err != nil {
 			return err
 		}
-		if err := s.Users.SwapGroups(c, u, gone.Groups, kept); err != nil {
+		if err := s.Users.SwapGroups(c, u, gone.Groups, others); err != nil {
 			return err
 		}
 		return then(c)
@@ -240,21 +242,21 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, by string
 		return err
 	}
 	slug := gone.Issuer
-	if up := s.At(gone.Issuer); up != nil {
-		slug = up.Slug
+	if provider := s.At(gone.Issuer); provider != nil {
+		slug = provider.Slug
 	}
-	s.Users.Note(ctx, "user.upstream_unlinked", by, user, "upstream", slug)
+	s.Users.Note(ctx, "user.upstream_unlinked", actor, user, "upstream", slug)
 	return nil
 }
 
-// lock locks the row of a user until the transaction ends, so that concurrent calls cannot each remove one of the last
-// two ways to sign in.
+// lock locks the row of a user until the transaction ends. Otherwise two concurrent calls could each remove one of the
+// user's last two ways to sign in.
 func lock(c store.Conn, user string) error {
 	err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
 	return kernel.IfNoRows(err, errNone)
 }
 
-// leaves returns errLast if the user could not sign in without a row.
+// leaves returns errLast if the user could not sign in without the row gone.
 func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
 	rows, err := rowsOf(c, gone.User)
 	if err != nil {
@@ -266,42 +268,42 @@ func (s *Upstreams) leaves(c store.Conn, gone *identity) error {
 		}
 	}
 	for _, way := range s.Ways {
-		if has, err := way(c, gone.User); err != nil || has {
+		if possible, err := way(c, gone.User); err != nil || possible {
 			return err
 		}
 	}
 	return errLast
 }
 
-// Use is what is known of the use of a provider.
+// Use describes how much a provider is used.
 type Use struct {
 	// Users is the number of connected users.
 	Users int64
-	// LastAt is the last sign-in of a user who is connected now. It is zero if there was none, and for the provider of
-	// the section oidc, whose sign-ins are only in the audit feed.
+	// LastAt is the time of the last sign-in by a currently connected user. It is zero if there was no sign-in. It is
+	// also zero for the provider of the section oidc, whose sign-ins only the audit feed records.
 	LastAt time.Time
 }
 
-// Used returns the use of the providers by their issuers.
+// Used returns the use of the providers, by issuer.
 func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
 	used := make(map[string]Use)
 	err := s.Read(ctx, func(c store.Conn) error {
 		type row struct {
-			issuer    string
-			users, at int64
+			issuer      string
+			users, last int64
 		}
-		list, err := store.List(c, func(r store.Row) (one row, err error) {
-			return one, r.Scan(&one.issuer, &one.users, &one.at)
+		list, err := store.List(c, func(r store.Row) (found row, err error) {
+			return found, r.Scan(&found.issuer, &found.users, &found.last)
 		},
 			"SELECT issuer, count(*), max(used_at) FROM authserver_identities GROUP BY issuer UNION ALL"+
 				" SELECT issuer, count(*), 0 FROM authserver_users WHERE subject <> '' GROUP BY issuer")
-		for _, one := range list {
-			use := used[one.issuer]
-			use.Users = max(use.Users, one.users)
-			if one.at > 0 {
-				use.LastAt = time.UnixMicro(one.at)
+		for _, row := range list {
+			use := used[row.issuer]
+			use.Users = max(use.Users, row.users)
+			if row.last > 0 {
+				use.LastAt = time.UnixMicro(row.last)
 			}
-			used[one.issuer] = use
+			used[row.issuer] = use
 		}
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Link is the account of a user at a provider, as another server had it. The provider need not be configured here.
+// Link is a user's account at a provider, as another server stored it. The provider need not be configured here.
 type Link struct {
 	Issuer   string `json:"issuer"`
 	Subject  string `json:"subject"`
@@ -22,7 +22,7 @@ type Link struct {
 // maxIssuer is the maximum length of an issuer, in bytes.
 const maxIssuer = 1000
 
-// Check returns an error with status 422 for a link that cannot be stored.
+// Check returns an error with status 422 if the link cannot be stored.
 func (l *Link) Check() error {
 	issuer, err := url.Parse(l.Issuer)
 	switch {
@@ -50,7 +50,7 @@ func (s *Upstreams) Links(ctx context.Context, user string) (links []Link, err e
 	return links, err
 }
 
-// LinkedTo returns the id of the user who is connected with an account, or "" if nobody is.
+// LinkedTo returns the id of the user who is connected with an account, or "" if there is no such user.
 func (s *Upstreams) LinkedTo(ctx context.Context, l Link) (string, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (string, error) {
 		return linkedTo(c, l)
@@ -67,9 +67,9 @@ func linkedTo(c store.Conn, l Link) (user string, err error) {
 	return user, err
 }
 
-// PutLinks connects a user with accounts, in a transaction of the caller. Accounts that the user is connected with
-// already are left as they are. The error has status 422 if one is connected with another user, or if the user has too
-// many.
+// PutLinks connects a user with accounts, in a transaction of the caller. It skips accounts with which the user is
+// already connected. The error has status 422 if an account is connected with another user, or if the user has too many
+// accounts.
 func (s *Upstreams) PutLinks(c store.Conn, user string, links []Link) error {
 	rows, err := rowsOf(c, user)
 	if err != nil {
@@ -77,13 +77,13 @@ func (s *Upstreams) PutLinks(c store.Conn, user string, links []Link) error {
 	}
 	count := len(rows)
 	for _, l := range links {
-		switch has, err := linkedTo(c, l); {
+		switch owner, err := linkedTo(c, l); {
 		case err != nil:
 			return err
-		case has == user:
+		case owner == user:
 			continue
-		case has != "":
-			return users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+has)
+		case owner != "":
+			return users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+owner)
 		}
 		if count++; count > maxIdentities {
 			return users.Invalid("identities", "a user has at most 20 identities")

@@ -15,19 +15,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OtherDomain is the reason of a *people.RefusedError if the address is of a domain whose people are not registered.
+// OtherDomain is the reason in a *people.RefusedError for a mail address whose domain is not open for registration.
 const OtherDomain = "address_of_another_domain"
 
-// SignIn returns the user who is connected with a person of a provider. For an unknown person it creates a user if the
-// provider registers people and has confirmed a mail address that no user has; an existing user with that address is
-// never returned, since only the user may connect the two accounts. SignIn also replaces the groups that the provider
-// has given the user. It returns a *people.RefusedError if there is no user.
-func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Person) (u *users.User, err error) {
-	made := false
+// SignIn returns the user who is connected with a person of a provider, and replaces the user's groups that come from
+// the provider.
+//
+// For an unknown person it creates a user, if the provider permits registration and has verified the person's mail
+// address, and no user has that address. It never returns an existing user with that address, since only the user may
+// connect the two accounts. If there is no user, the error is a *people.RefusedError.
+func (s *Upstreams) SignIn(ctx context.Context, provider *Upstream, p *oidclogin.Person) (u *users.User, err error) {
+	created := false
 	err = people.Retry(func() error {
 		return s.Write(ctx, func(c store.Conn) error {
-			made = false
-			row, err := s.rules(up, p, &made).Account(c, p)
+			created = false
+			row, err := s.rules(provider, p, &created).Account(c, p)
 			if err != nil {
 				return err
 			}
@@ -38,16 +40,16 @@ func (s *Upstreams) SignIn(ctx context.Context, up *Upstream, p *oidclogin.Perso
 	if err != nil {
 		return nil, err
 	}
-	if made {
-		s.Users.Note(ctx, "user.created", "", u.ID, "upstream", up.Slug)
+	if created {
+		s.Users.Note(ctx, "user.created", "", u.ID, "upstream", provider.Slug)
 	} else {
 		s.Tell(users.Topic, u.ID)
 	}
 	return u, nil
 }
 
-// rules returns whom a provider lets in. made is set when a user is created.
-func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people.Rules[*identity] {
+// rules returns the rules by which a person of a provider is accepted. It sets created when a user is created.
+func (s *Upstreams) rules(provider *Upstream, p *oidclogin.Person, created *bool) *people.Rules[*identity] {
 	rules := &people.Rules[*identity]{
 		Linked: func(c store.Conn, issuer, subject string) (*identity, error) {
 			row, err := rowOf(c, issuer, subject)
@@ -63,16 +65,16 @@ func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people
 		},
 		Holder: func(c store.Conn, key string) (*people.Holder[*identity], error) {
 			_, domain, _ := strings.Cut(key, "@")
-			if len(up.RegistrationDomains) > 0 && !slices.Contains(up.RegistrationDomains, domain) {
+			if len(provider.RegistrationDomains) > 0 && !slices.Contains(provider.RegistrationDomains, domain) {
 				return nil, &people.RefusedError{Reason: OtherDomain}
 			}
 			_, _, err := users.HolderOf(c, key)
 			return &people.Holder[*identity]{Barred: true}, err
 		},
 	}
-	if up.Registers {
+	if provider.Registers {
 		rules.Join = func(c store.Conn, email string) (*identity, error) {
-			*made = true
+			*created = true
 			u, err := s.Users.Arrive(c, email, true, cmp.Or(p.Name, p.Username))
 			if err != nil {
 				return nil, err
@@ -84,18 +86,18 @@ func (s *Upstreams) rules(up *Upstream, p *oidclogin.Person, made *bool) *people
 	return rules
 }
 
-// update records a sign-in and replaces the groups that the provider has given the user.
+// update records a sign-in and replaces the user's groups that come from the provider.
 func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*users.User, error) {
 	u, err := users.In(c, row.User)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := groupsOfOthers(c, row)
+	others, err := groupsOfOthers(c, row)
 	if err != nil {
 		return nil, err
 	}
 	groups := p.Groups[:min(len(p.Groups), maxGroups)]
-	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(groups, kept)); err != nil {
+	if err := s.Users.SwapGroups(c, u, row.Groups, slices.Concat(groups, others)); err != nil {
 		return nil, err
 	}
 	_, err = c.Exec("UPDATE authserver_identities SET username = ?, user_groups = ?, used_at = ? WHERE id = ?",
@@ -106,8 +108,8 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 // maxUsername is the maximum length of a stored user name of a provider, in characters.
 const maxUsername = 200
 
-func username(told string) string {
-	called := text.Short(text.Storable(text.Normal(told)), maxUsername)
+func username(claim string) string {
+	called := text.Short(text.Storable(text.Normal(claim)), maxUsername)
 	if !text.IsLine(called) {
 		return ""
 	}

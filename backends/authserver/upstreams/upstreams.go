@@ -1,5 +1,6 @@
-// Package upstreams implements sign-in at further OpenID providers, beside the one of the section oidc: it selects the
-// provider, maps its users to users of this server, and connects and disconnects their accounts.
+// Package upstreams implements sign-in at the OpenID providers of the list upstreams, in addition to the provider of
+// the section oidc. It selects the provider, maps the provider's users to users of this server, and connects and
+// disconnects their accounts.
 package upstreams
 
 import (
@@ -20,14 +21,15 @@ type Upstream struct {
 	Slug string
 	// Name is the display name.
 	Name string
-	// ClientID identifies this server at the provider, and Redirect is its redirect URI there.
+	// ClientID identifies this server at the provider. Redirect is the redirect URI that is registered there.
 	ClientID, Redirect string
 	Provider           *oidclogin.Provider
-	// Hidden omits the button on the sign-in page. Domains are the mail domains whose users sign in at the provider.
+	// Hidden omits the button on the sign-in page. Domains are mail domains: a person with an address in one of them is
+	// sent to this provider.
 	Hidden  bool
 	Domains []string
-	// Registers creates users for unknown people, whose mail address must be in one of RegistrationDomains. An empty
-	// list means all domains.
+	// Registers creates users for unknown people whose mail address is in one of RegistrationDomains. If
+	// RegistrationDomains is empty, any address will do.
 	Registers           bool
 	RegistrationDomains []string
 }
@@ -39,14 +41,14 @@ func (u *Upstream) Issuer() string { return u.Provider.Issuer() }
 type Options struct {
 	Users *users.Users
 	List  []*Upstream
-	// Ways report whether a user can sign in without any provider of the list, for example with a password. They are
-	// asked before the last connection of a user is removed.
+	// Ways are functions that report whether a user can sign in without any provider of the list, for example with a
+	// password. They are called before the last connection of a user is removed.
 	Ways []func(c store.Conn, user string) (bool, error)
-	// Lasts limits the time between leaving for a provider and coming back.
+	// Lasts is the maximum time between the redirect to a provider and the redirect back.
 	Lasts time.Duration
 }
 
-// Upstreams are the configured providers and the connected accounts. They are safe for concurrent use.
+// Upstreams manages the configured providers and the connected accounts. It is safe for concurrent use.
 type Upstreams struct {
 	*kernel.Server
 	Options
@@ -71,7 +73,7 @@ func (s *Upstreams) OfAddress(email string) *Upstream {
 	return s.first(func(u *Upstream) bool { return domain != "" && slices.Contains(u.Domains, domain) })
 }
 
-// ByAddress reports whether any provider has mail domains.
+// ByAddress reports whether a mail address can select a provider: whether any provider has mail domains.
 func (s *Upstreams) ByAddress() bool {
 	return s.first(func(u *Upstream) bool { return len(u.Domains) > 0 }) != nil
 }
@@ -81,14 +83,14 @@ func (s *Upstreams) Shown() []*Upstream {
 	return slices.DeleteFunc(slices.Clone(s.List), func(u *Upstream) bool { return u.Hidden })
 }
 
-func (s *Upstreams) first(is func(u *Upstream) bool) *Upstream {
-	if i := slices.IndexFunc(s.List, is); i >= 0 {
+func (s *Upstreams) first(match func(u *Upstream) bool) *Upstream {
+	if i := slices.IndexFunc(s.List, match); i >= 0 {
 		return s.List[i]
 	}
 	return nil
 }
 
-// domainOf returns the domain of a mail address in its normal form, or "" if the text is not an address.
+// domainOf returns the normalized domain of a mail address, or "" if the text is not an address.
 func domainOf(email string) string {
 	email, err := mailaddress.Parse(email)
 	if err != nil {

@@ -333,8 +333,8 @@ func TestUnlinkedAtOnce(t *testing.T) {
 	})
 }
 
-// TestMoved checks that a person is recognised whose provider moved from the section oidc to the list.
-func TestMoved(t *testing.T) {
+// TestProviderMovedFromOIDC checks that a person is recognised whose provider moved from the section oidc to the list.
+func TestProviderMovedFromOIDC(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		d := newDesk(t, k)

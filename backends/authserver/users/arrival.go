@@ -35,25 +35,25 @@ func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 }
 
 // Note adds an event about the user with an id to the audit feed, and makes this node drop the user from its caches.
-// The actor is by.
-func (s *Users) Note(ctx context.Context, action, by, id string, detail ...string) {
+// The event names the actor.
+func (s *Users) Note(ctx context.Context, action, actor, id string, detail ...string) {
 	s.Tell(Topic, id)
-	s.note(ctx, action, by, id, detail...)
+	s.note(ctx, action, actor, id, detail...)
 }
 
 // EndAll ends all sessions and tokens of a user. c must be a transaction.
 func (s *Users) EndAll(c store.Conn, id string) error { return s.end(c, id) }
 
 // HasPassword reports whether a user has a password.
-func HasPassword(c store.Conn, id string) (has bool, err error) {
-	err = c.Row("SELECT password <> '' FROM authserver_users WHERE id = ?", id).Scan(&has)
-	return has, err
+func HasPassword(c store.Conn, id string) (result bool, err error) {
+	err = c.Row("SELECT password <> '' FROM authserver_users WHERE id = ?", id).Scan(&result)
+	return result, err
 }
 
 // IsOf reports whether a user is linked with a person of an issuer in the section oidc.
-func IsOf(c store.Conn, id, issuer string) (is bool, err error) {
-	err = c.Row("SELECT subject <> '' AND issuer = ? FROM authserver_users WHERE id = ?", issuer, id).Scan(&is)
-	return is, err
+func IsOf(c store.Conn, id, issuer string) (linked bool, err error) {
+	err = c.Row("SELECT subject <> '' AND issuer = ? FROM authserver_users WHERE id = ?", issuer, id).Scan(&linked)
+	return linked, err
 }
 
 // Leave removes the link between a user and an issuer and subject of the section oidc.

@@ -12,8 +12,8 @@ import (
 
 // PlanDeletion schedules the deletion of a user's account for the given time, at the user's request. It ends all
 // sessions and tokens of the user at once.
-func (s *Users) PlanDeletion(ctx context.Context, id string, at time.Time) error {
-	err := s.setDeletion(ctx, id, at.UnixMicro(), s.end)
+func (s *Users) PlanDeletion(ctx context.Context, id string, when time.Time) error {
+	err := s.setDeletion(ctx, id, when.UnixMicro(), s.end)
 	if err == nil {
 		s.note(ctx, "user.deletion_planned", id, id)
 	}
@@ -29,11 +29,11 @@ func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 	return err
 }
 
-// setDeletion sets when a user's account is to be deleted. If at is nil, the account is not deleted. Unless then is
+// setDeletion sets when a user's account is to be deleted. If when is nil, the account is not deleted. Unless then is
 // nil, setDeletion calls it in the same transaction.
-func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c store.Conn, id string) error) error {
+func (s *Users) setDeletion(ctx context.Context, id string, when any, then func(c store.Conn, id string) error) error {
 	return s.changeAndEnd(ctx, id, func(c store.Conn) error {
-		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", at, id)
+		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", when, id)
 		if err != nil {
 			return err
 		}
@@ -48,15 +48,15 @@ func (s *Users) setDeletion(ctx context.Context, id string, at any, then func(c 
 }
 
 // DeletionOf returns when a user's account is to be deleted, or the zero time if no deletion is planned.
-func (s *Users) DeletionOf(ctx context.Context, id string) (at time.Time, err error) {
+func (s *Users) DeletionOf(ctx context.Context, id string) (when time.Time, err error) {
 	var micros sql.NullInt64
 	err = s.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT delete_at FROM authserver_users WHERE id = ?", id).Scan(&micros)
 	})
 	if micros.Valid {
-		at = time.UnixMicro(micros.Int64)
+		when = time.UnixMicro(micros.Int64)
 	}
-	return at, err
+	return when, err
 }
 
 // maxDeletions is the maximum number of accounts that one run deletes.

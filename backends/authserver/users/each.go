@@ -19,17 +19,17 @@ func (s *Users) Each(ctx context.Context, fn func(u *User, hash string) error) e
 	for after := ""; ; {
 		var list []row
 		err := s.Read(ctx, func(c store.Conn) (err error) {
-			list, err = store.List(c, func(r store.Row) (one row, err error) {
-				one.user, err = scan(r, &one.hash)
-				return one, err
+			list, err = store.List(c, func(r store.Row) (found row, err error) {
+				found.user, err = scan(r, &found.hash)
+				return found, err
 			}, "SELECT "+columns+", password FROM authserver_users WHERE id > ? ORDER BY id LIMIT ?", after, eachRows)
 			return err
 		})
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		for _, one := range list {
-			if err := fn(one.user, one.hash); err != nil {
+		for _, row := range list {
+			if err := fn(row.user, row.hash); err != nil {
 				return err
 			}
 		}

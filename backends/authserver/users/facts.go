@@ -33,12 +33,12 @@ func (g *Given) Check() error {
 // Given returns the roles and attributes of a user, which may be empty.
 func (s *Users) Given(ctx context.Context, id string) (Given, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (Given, error) {
-		return given(c, id)
+		return givenTo(c, id)
 	})
 }
 
-// given returns the roles and attributes of a user, within a transaction.
-func given(c store.Conn, id string) (g Given, err error) {
+// givenTo returns the roles and attributes of the user with an id, within a transaction.
+func givenTo(c store.Conn, id string) (g Given, err error) {
 	var roles, attributes string
 	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
 		text.Storable(id)).Scan(&roles, &attributes)
@@ -49,23 +49,23 @@ func given(c store.Conn, id string) (g Given, err error) {
 }
 
 // Regroup replaces the groups, roles and attributes of a user. Nil values are left unchanged. Tokens contain the new
-// values from the next refresh on. The actor of the audit event is by. If the user does not exist, IsNone reports true
-// for the error. An invalid value is an error with status 422.
+// values from the next refresh on. The audit event names the actor. If the user does not exist, IsNone reports true for
+// the error. An invalid value is an error with status 422.
 func (s *Users) Regroup(
-	ctx context.Context, id string, groups, roles *[]string, attributes *map[string][]string, by string,
+	ctx context.Context, id string, groups, roles *[]string, attributes *map[string][]string, actor string,
 ) (*User, Given, error) {
 	var u *User
 	var g Given
 	err := s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
-		var there string
+		var locked string
 		// The lock prevents concurrent changes of the same user.
-		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&there); err != nil {
+		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&locked); err != nil {
 			return kernel.IfNoRows(err, errNone())
 		}
 		if u, err = In(c, id); err != nil {
 			return err
 		}
-		if g, err = given(c, id); err != nil {
+		if g, err = givenTo(c, id); err != nil {
 			return err
 		}
 		set(&u.Groups, groups)
@@ -83,13 +83,13 @@ func (s *Users) Regroup(
 			string(groups), u.UpdatedAt, u.ID); err != nil {
 			return err
 		}
-		return g.put(c, id)
+		return g.store(c, id)
 	})
 	if err != nil {
 		return nil, g, err
 	}
 	s.Audit(ctx, kernel.Event{
-		Action: "user.updated", Actor: by,
+		Action: "user.updated", Actor: actor,
 		Detail: []string{"user", id, "of", "groups, roles and attributes"},
 	})
 	return u, g, nil
@@ -101,11 +101,11 @@ func (g *Given) Put(c store.Conn, id string) error {
 	if len(g.Roles)+len(g.Attributes) == 0 {
 		return nil
 	}
-	return g.put(c, id)
+	return g.store(c, id)
 }
 
-// put stores the roles and attributes of a user. If they are empty, put deletes their row.
-func (g *Given) put(c store.Conn, id string) error {
+// store stores the roles and attributes of a user. If they are empty, store deletes their row.
+func (g *Given) store(c store.Conn, id string) error {
 	roles, err := json.Marshal(append([]string{}, g.Roles...))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 		if err != nil {
 			return err
 		}
-		g, err := given(c, id)
+		g, err := givenTo(c, id)
 		if err != nil {
 			return err
 		}
@@ -159,9 +159,9 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 // contains it and a slash.
 func above(groups []string) (all []string) {
 	for _, group := range groups {
-		for at := len(group); at > 0; at = strings.LastIndexByte(group[:at], '/') {
-			if !slices.Contains(all, group[:at]) {
-				all = append(all, group[:at])
+		for end := len(group); end > 0; end = strings.LastIndexByte(group[:end], '/') {
+			if !slices.Contains(all, group[:end]) {
+				all = append(all, group[:end])
 			}
 		}
 	}

@@ -57,9 +57,9 @@ func (g *GroupRoles) Check() error {
 	return nil
 }
 
-// SetGroupRoles replaces the roles of a group; an empty list removes them. The actor of the audit event is by. The
-// error has status 422 if a value is invalid, and 409 if too many groups have roles.
-func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, by string) error {
+// SetGroupRoles replaces the roles of a group; an empty list removes them. The audit event names the actor. The error
+// has status 422 if a value is invalid, and 409 if too many groups have roles.
+func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, actor string) error {
 	if err := g.Check(); err != nil {
 		return err
 	}
@@ -72,12 +72,12 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, by string) erro
 			_, err := c.Exec("DELETE FROM authserver_group_roles WHERE group_name = ?", g.Group)
 			return err
 		}
-		var others int
+		var count int
 		if err := c.Row("SELECT count(*) FROM authserver_group_roles WHERE group_name <> ?",
-			g.Group).Scan(&others); err != nil {
+			g.Group).Scan(&count); err != nil {
 			return err
 		}
-		if others >= maxGroupRoles {
+		if count >= maxGroupRoles {
 			return apierror.New(http.StatusConflict, "conflict",
 				"%d groups have roles already; take those of another group away first", maxGroupRoles)
 		}
@@ -87,7 +87,7 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, by string) erro
 	})
 	if err == nil {
 		s.Audit(ctx, kernel.Event{
-			Action: "group.roles_set", Actor: by,
+			Action: "group.roles_set", Actor: actor,
 			Detail: []string{"group", g.Group, "roles", strings.Join(g.Roles, ", ")},
 		})
 	}

@@ -72,11 +72,11 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	if s.rules().Long(pass) { // no stored hash can match it, but it takes the same time
 		pass, stored = "", ""
 	}
-	good, err := s.Passwords.Verify(ctx, stored, pass)
+	matches, err := s.Passwords.Verify(ctx, stored, pass)
 	if err != nil {
 		return nil, err
 	}
-	if !good || u == nil || !u.Active() {
+	if !matches || u == nil || !u.Active() {
 		return nil, ErrCredentials
 	}
 	if s.Passwords.Stale(stored) {
@@ -110,9 +110,9 @@ func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
 }
 
 // SetHash sets the password of a user to an unknown password with the given hash, in a form that password.Known
-// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. The actor
-// in the audit feed is by.
-func (s *Users) SetHash(ctx context.Context, id, hash, by string) error {
+// accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user active. The audit
+// event names the actor.
+func (s *Users) SetHash(ctx context.Context, id, hash, actor string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET password = ?, status = CASE WHEN status = ? THEN ? ELSE status END, updated_at = ? WHERE id = ?",
 			hash, Pending, Active, s.Micros(), id)
@@ -125,7 +125,7 @@ func (s *Users) SetHash(ctx context.Context, id, hash, by string) error {
 		return s.end(c, id)
 	})
 	if err == nil {
-		s.note(ctx, "user.updated", by, id)
+		s.note(ctx, "user.updated", actor, id)
 	}
 	return err
 }

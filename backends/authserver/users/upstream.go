@@ -38,7 +38,8 @@ var wording = map[string]error{
 // these:
 //   - the user as whom the same person (issuer and subject) has signed in before;
 //   - the user with the person's mail address, who is linked with the person from then on. This is an error if the
-//    provider has not verified the address, or if the user is disabled, has a password or is linked with another person;
+//     provider has not verified the address, or if the user is disabled, has a password or is linked with another
+//     person;
 //   - a new user with the person's address and name.
 //
 // The groups of the user become those of the person. If Person.Claimed is nil, groups that came from the provider

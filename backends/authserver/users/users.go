@@ -128,8 +128,8 @@ func (s *Users) FindEmail(ctx context.Context, email string) (*User, error) {
 func Listing(text string) kernel.Listing {
 	l := listing()
 	if text != "" {
-		like := kernel.Containing(text)
-		l.And("(lower(email) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')", like, like)
+		pattern := kernel.Containing(text)
+		l.And("(lower(email) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')", pattern, pattern)
 	}
 	return l
 }
@@ -193,8 +193,8 @@ type New struct {
 	Groups []string
 }
 
-// Create creates a user. The actor in the audit feed is by.
-func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
+// Create creates a user. The audit event names the actor.
+func (s *Users) Create(ctx context.Context, n New, actor string) (*User, error) {
 	u, err := s.new(n)
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (s *Users) Create(ctx context.Context, n New, by string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.note(ctx, "user.created", by, u.ID)
+	s.note(ctx, "user.created", actor, u.ID)
 	return u, nil
 }
 
@@ -277,8 +277,8 @@ type Change struct {
 }
 
 // Update changes a user. A new password makes a pending user active. It also ends all sessions and tokens, since
-// somebody who knows the old password may have them. The actor in the audit feed is by.
-func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*User, error) {
+// somebody who knows the old password may have them. The audit event names the actor.
+func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) (*User, error) {
 	previous, err := s.Find(ctx, id)
 	if err != nil {
 		return nil, err
@@ -342,7 +342,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, by string) (*U
 	if err != nil {
 		return nil, err
 	}
-	s.note(ctx, "user.updated", by, id)
+	s.note(ctx, "user.updated", actor, id)
 	return u, nil
 }
 
@@ -361,29 +361,29 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Disable disables a user and ends the user's sessions, codes and tokens. It calls each function of may with the stored
-// user, which can forbid the change by returning an error.
-func (s *Users) Disable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
-	return s.setStatus(ctx, id, Disabled, "user.disabled", by, may)
+// Disable disables a user and ends the user's sessions, codes and tokens. It calls each function of checks with the
+// stored user, which can forbid the change by returning an error.
+func (s *Users) Disable(ctx context.Context, id, actor string, checks ...func(u *User) error) (*User, error) {
+	return s.setStatus(ctx, id, Disabled, "user.disabled", actor, checks)
 }
 
-// Enable makes a user active again. Ended sessions, codes and tokens are not restored. It calls each function of may
+// Enable makes a user active again. Ended sessions, codes and tokens are not restored. It calls each function of checks
 // with the stored user, which can forbid the change by returning an error.
-func (s *Users) Enable(ctx context.Context, id, by string, may ...func(u *User) error) (*User, error) {
-	return s.setStatus(ctx, id, Active, "user.enabled", by, may)
+func (s *Users) Enable(ctx context.Context, id, actor string, checks ...func(u *User) error) (*User, error) {
+	return s.setStatus(ctx, id, Active, "user.enabled", actor, checks)
 }
 
-// allowed calls each function of may with the stored user and returns the first error.
-func allowed(c store.Conn, id string, may []func(u *User) error) error {
-	return kernel.Allow(may, func() (*User, error) { return In(c, id) })
+// allowed calls each function of checks with the stored user and returns the first error.
+func allowed(c store.Conn, id string, checks []func(u *User) error) error {
+	return kernel.Allow(checks, func() (*User, error) { return In(c, id) })
 }
 
 // setStatus sets the status of a user. Unless the new status is Active, it also ends the user's sessions and tokens.
 func (s *Users) setStatus(
-	ctx context.Context, id, status, action, by string, may []func(u *User) error,
+	ctx context.Context, id, status, action, actor string, checks []func(u *User) error,
 ) (u *User, err error) {
 	err = s.changeAndEnd(ctx, id, func(c store.Conn) (err error) {
-		if err := allowed(c, id, may); err != nil {
+		if err := allowed(c, id, checks); err != nil {
 			return err
 		}
 		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?",
@@ -398,20 +398,20 @@ func (s *Users) setStatus(
 	if err != nil {
 		return nil, err
 	}
-	s.note(ctx, action, by, id)
+	s.note(ctx, action, actor, id)
 	return u, nil
 }
 
-// Delete deletes a user and ends the user's sessions, codes and tokens. It calls each function of may with the stored
-// user, which can forbid the deletion by returning an error.
-func (s *Users) Delete(ctx context.Context, id, by string, may ...func(u *User) error) error {
-	return s.remove(ctx, id, by, func(c store.Conn) error { return allowed(c, id, may) })
+// Delete deletes a user and ends the user's sessions, codes and tokens. It calls each function of checks with the
+// stored user, which can forbid the deletion by returning an error.
+func (s *Users) Delete(ctx context.Context, id, actor string, checks ...func(u *User) error) error {
+	return s.remove(ctx, id, actor, func(c store.Conn) error { return allowed(c, id, checks) })
 }
 
 // remove deletes a user unless may returns an error.
-func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn) error) error {
+func (s *Users) remove(ctx context.Context, id, actor string, check func(c store.Conn) error) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
-		if err := may(c); err != nil {
+		if err := check(c); err != nil {
 			return err
 		}
 		if _, err := In(c, id); err != nil {
@@ -426,12 +426,12 @@ func (s *Users) remove(ctx context.Context, id, by string, may func(c store.Conn
 	if err != nil {
 		return err
 	}
-	s.note(ctx, "user.deleted", by, id)
+	s.note(ctx, "user.deleted", actor, id)
 	return nil
 }
 
 // SignOut ends all sessions and tokens of a user.
-func (s *Users) SignOut(ctx context.Context, id, by string) error {
+func (s *Users) SignOut(ctx context.Context, id, actor string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
 			return err
@@ -439,7 +439,7 @@ func (s *Users) SignOut(ctx context.Context, id, by string) error {
 		return s.end(c, id)
 	})
 	if err == nil {
-		s.note(ctx, "user.force_logout", by, id)
+		s.note(ctx, "user.force_logout", actor, id)
 	}
 	return err
 }
@@ -469,8 +469,8 @@ func endSessions(c store.Conn, id string) error {
 	return err
 }
 
-func (s *Users) note(ctx context.Context, action, by, id string, detail ...string) {
-	s.Audit(ctx, kernel.Event{Action: action, Actor: by, Detail: append([]string{"user", id}, detail...)})
+func (s *Users) note(ctx context.Context, action, actor, id string, detail ...string) {
+	s.Audit(ctx, kernel.Event{Action: action, Actor: actor, Detail: append([]string{"user", id}, detail...)})
 }
 
 // check returns an error for an invalid role or invalid groups.

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestAccountIsForWhoIsSignedIn sends guests to the login, and from there back.
-func TestAccountIsForWhoIsSignedIn(t *testing.T) {
+// TestAccountNeedsSignIn sends guests to the login, and from there back.
+func TestAccountNeedsSignIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.browser()

@@ -36,17 +36,17 @@ var (
 
 // browserName returns a readable name for a User-Agent in a language, such as "Firefox on Linux". For an unknown
 // browser it returns the first word, and for an empty User-Agent "Unknown browser".
-func browserName(in *locale.Language, agent string) string {
+func browserName(language *locale.Language, agent string) string {
 	browser, system := named(browserWords, agent), named(systemWords, agent)
 	if browser == "" {
 		if browser, _, _ = strings.Cut(agent, " "); browser == "" {
-			browser = in.Translate("Unknown browser")
+			browser = language.Translate("Unknown browser")
 		}
 	}
 	if system == "" {
 		return browser
 	}
-	return in.Translate("{browser} on {system}", "browser", browser, "system", system)
+	return language.Translate("{browser} on {system}", "browser", browser, "system", system)
 }
 
 func named(words []word, agent string) string {

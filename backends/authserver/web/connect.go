@@ -85,8 +85,8 @@ func (c *call) connections() error {
 				response.Provider, response.DisplayName = p.Slug, p.DisplayName
 			}
 			if !one.ExpiresAt.IsZero() {
-				at := stamp(one.ExpiresAt)
-				response.ExpiresAt = &at
+				expires := stamp(one.ExpiresAt)
+				response.ExpiresAt = &expires
 			}
 			if response.Scopes, err = c.Connections.Granted(c.Context(), one); err != nil {
 				return err

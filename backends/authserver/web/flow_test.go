@@ -166,8 +166,8 @@ func TestEmptyParameters(t *testing.T) {
 	}
 }
 
-// TestLeadsNowhere checks that a request with an invalid client or redirect URI does not redirect.
-func TestLeadsNowhere(t *testing.T) {
+// TestInvalidClientIsNotRedirected checks that a request with an invalid client or redirect URI does not redirect.
+func TestInvalidClientIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	two := s.client(&clients.Client{Name: "Two", Redirects: []string{"https://a.example/", "https://b.example/"}})
@@ -193,8 +193,8 @@ func TestLeadsNowhere(t *testing.T) {
 	}
 }
 
-// TestPolluted checks that parameters in the URL of a form request, and second values of a field, are ignored.
-func TestPolluted(t *testing.T) {
+// TestURLParametersIgnored checks that parameters in the URL of a form request, and second values of a field, are ignored.
+func TestURLParametersIgnored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	const evil = "redirect_uri=https%3A%2F%2Fevil.example%2F&scope=write&client_id=x&code_challenge=&action=allow&scopes=write&email=x&password=x&redirect=%2Fevil"

@@ -51,23 +51,23 @@ var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 
 // offer sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
 // accounts, which first requires a sign-in here. The path to continues after that.
-func (c *call) offer(up *upstreams.Upstream, person *oidclogin.Person, to string) error {
+func (c *call) offer(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
 	called := person.Username
 	if called == "" {
 		called = person.Email
 	}
-	raw, err := json.Marshal(joins{up.Slug, person.Subject, called, c.Micros()})
+	raw, err := json.Marshal(joins{provider.Slug, person.Subject, called, c.Micros()})
 	if err != nil {
 		return err
 	}
-	kept := c.Signer("join").Sign(raw, c.Browser())
-	if len(kept) > maxJoin { // the name is too long
-		if raw, err = json.Marshal(joins{up.Slug, person.Subject, "", c.Micros()}); err != nil {
+	cookie := c.Signer("join").Sign(raw, c.Browser())
+	if len(cookie) > maxJoin { // the name is too long
+		if raw, err = json.Marshal(joins{provider.Slug, person.Subject, "", c.Micros()}); err != nil {
 			return err
 		}
-		kept = c.Signer("join").Sign(raw, c.Browser())
+		cookie = c.Signer("join").Sign(raw, c.Browser())
 	}
-	c.setJoin(kept, int(joinLasts/time.Second))
+	c.setJoin(cookie, int(joinLasts/time.Second))
 	return c.leave(c.At(withOnward(joinPath, to)))
 }
 
@@ -105,8 +105,8 @@ func (c *call) toJoin() error { return c.leave(c.At(c.joinHere())) }
 
 // mayJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it
 // redirects to the login page or returns an error, and done is true.
-func (c *call) mayJoin() (up *upstreams.Upstream, j *joins, done bool, err error) {
-	if up, j = c.joined(); up == nil {
+func (c *call) mayJoin() (provider *upstreams.Upstream, j *joins, done bool, err error) {
+	if provider, j = c.joined(); provider == nil {
 		return nil, nil, true, errJoin
 	}
 	if c.session == nil || c.session.ID == 0 {
@@ -119,37 +119,42 @@ func (c *call) mayJoin() (up *upstreams.Upstream, j *joins, done bool, err error
 	if !c.Login.Fresh(c.session, factors.KindsOf(list)) {
 		return nil, nil, true, c.leave(c.At("/login?" + url.Values{"again": {"1"}, "redirect": {c.joinHere()}}.Encode()))
 	}
-	return up, j, false, nil
+	return provider, j, false, nil
 }
 
 func (c *call) askJoin() error {
-	up, j, done, err := c.mayJoin()
+	provider, j, done, err := c.mayJoin()
 	if done {
 		return err
 	}
-	return c.showJoin(nil, up, j)
+	return c.showJoin(nil, provider, j)
 }
 
-func (c *call) showJoin(refusal error, up *upstreams.Upstream, j *joins) error {
+func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *joins) error {
 	to := c.onward()
 	c.loginFormTo(to, false) // allows the redirects after this form in the Content-Security-Policy
-	return c.ShowForm(refusal, "join", c.T("Connect an account"), &joinForm{up.Name, j.Username, c.session.User.Email, to})
+	return c.ShowForm(
+		refusal,
+		"join",
+		c.T("Connect an account"),
+		&joinForm{provider.Name, j.Username, c.session.User.Email, to},
+	)
 }
 
 // join handles the form that confirms the connection of two accounts.
 func (c *call) join() error {
-	up, j, done, err := c.mayJoin()
+	provider, j, done, err := c.mayJoin()
 	if done {
 		return err
 	}
-	if err := c.Upstreams.Link(c.Context(), c.session.User.ID, up, j.Subject, j.Username); err != nil {
-		return c.showJoin(err, up, j)
+	if err := c.Upstreams.Link(c.Context(), c.session.User.ID, provider, j.Subject, j.Username); err != nil {
+		return c.showJoin(err, provider, j)
 	}
 	c.setJoin("", -1)
 	if to := c.onward(); to != "" {
 		return c.leave(c.At(to))
 	}
-	return c.Redirect(accountPath, c.T("You can sign in with {provider} from now on.", "provider", up.Name))
+	return c.Redirect(accountPath, c.T("You can sign in with {provider} from now on.", "provider", provider.Name))
 }
 
 // connected is a connected account in the list on the account page.
@@ -166,13 +171,16 @@ func (c *call) providersOf(u *users.User) (list []connected, more []providerLink
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, one := range identities {
-		list = append(list, connected{one, one.Name()})
+	for _, identity := range identities {
+		list = append(list, connected{identity, identity.Name()})
 	}
-	for _, up := range c.Upstreams.List {
-		has := slices.ContainsFunc(identities, func(one upstreams.Identity) bool { return one.Upstream == up })
-		if !has && (!up.Hidden || c.Upstreams.OfAddress(u.Email) == up) {
-			more = append(more, providerLink{up.Name, c.startAt(up, url.Values{"join": {"1"}, "redirect": {"/"}})})
+	for _, provider := range c.Upstreams.List {
+		joined := slices.ContainsFunc(
+			identities,
+			func(identity upstreams.Identity) bool { return identity.Upstream == provider },
+		)
+		if !joined && (!provider.Hidden || c.Upstreams.OfAddress(u.Email) == provider) {
+			more = append(more, providerLink{provider.Name, c.startAt(provider, url.Values{"join": {"1"}, "redirect": {"/"}})})
 		}
 	}
 	return list, more, nil

@@ -22,18 +22,18 @@ const (
 
 // prefer sets the language of the page.
 func (c *call) prefer() {
-	var set, asked string
+	var set, requested string
 	if c.session != nil {
 		set = c.session.User.Language
 	}
 	if cookie, err := c.R.Cookie(languageCookie); err == nil {
-		asked = cookie.Value
+		requested = cookie.Value
 	}
 	if wish := locale.Wish(c.Query.Text(localesParameter)); wish != "" {
-		asked = wish
+		requested = wish
 		c.keepLanguage(wish)
 	}
-	c.Prefer(set, asked)
+	c.Prefer(set, requested)
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 

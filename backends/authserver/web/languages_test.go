@@ -109,8 +109,8 @@ func text(mail testenv.Mail) string {
 	).Replace(mail.Data)
 }
 
-// TestMailsInTheirLanguage checks that a mail has the language of its user or, without one, that of the page on which it
-// was requested.
+// TestMailsInTheirLanguage checks that a mail has the language of its user or, without one, that of the page on which
+// it was requested.
 func TestMailsInTheirLanguage(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {

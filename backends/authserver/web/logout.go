@@ -43,12 +43,12 @@ func (c *call) ending(values url.Values) error {
 }
 
 // askLogout shows the form that confirms signing out. The application is the name of the client that requests the
-// logout, and then is the signed address to which the browser is redirected afterwards. Both may be empty.
-func (c *call) askLogout(application, then string) error {
+// logout, and next is the signed address to which the browser is redirected afterwards. Both may be empty.
+func (c *call) askLogout(application, next string) error {
 	form := &logoutForm{Application: application}
-	if then != "" {
-		to := authorize.TargetOf(then)
-		form.Then, form.Host = c.thenSigner().Sign([]byte(then), c.Browser()), to.Host
+	if next != "" {
+		to := authorize.TargetOf(next)
+		form.Then, form.Host = c.thenSigner().Sign([]byte(next), c.Browser()), to.Host
 		c.AllowForms(to.Source()) // an application on this device may have its own scheme
 		c.AllowForms("https:")
 		c.AllowForms("http:")
@@ -62,8 +62,8 @@ func (c *call) logoutMeanwhile() error {
 	if c.session == nil {
 		return c.logout()
 	}
-	then, _ := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
-	return c.askLogout("", string(then))
+	next, _ := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
+	return c.askLogout("", string(next))
 }
 
 // ended sends the response after a logout that a client requested.

@@ -38,12 +38,12 @@ func (c *call) keepOnward() {
 
 // takeOnward returns the path in the cookie and deletes the cookie. Without a cookie it returns "".
 func (c *call) takeOnward() string {
-	kept, err := c.R.Cookie(onwardCookie)
+	cookie, err := c.R.Cookie(onwardCookie)
 	if err != nil {
 		return ""
 	}
 	c.setOnward("", -1)
-	path, err := url.QueryUnescape(kept.Value)
+	path, err := url.QueryUnescape(cookie.Value)
 	if err != nil {
 		return ""
 	}

@@ -48,8 +48,8 @@ var providerRoutes = []route{
 }
 
 // startAt returns the path that begins a sign-in at a provider.
-func (c *call) startAt(up *upstreams.Upstream, q url.Values) string {
-	return c.At("/oidc/"+url.PathEscape(up.Slug)+"/start") + "?" + q.Encode()
+func (c *call) startAt(provider *upstreams.Upstream, q url.Values) string {
+	return c.At("/oidc/"+url.PathEscape(provider.Slug)+"/start") + "?" + q.Encode()
 }
 
 // addProviders adds the data about upstream providers to the sign-in form. It adds a button for each provider that is
@@ -58,21 +58,21 @@ func (c *call) startAt(up *upstreams.Upstream, q url.Values) string {
 // the name of that account's provider.
 func (c *call) addProviders(form *loginForm) {
 	q := form.query()
-	for _, up := range c.Upstreams.Shown() {
-		form.Providers = append(form.Providers, providerLink{up.Name, c.startAt(up, q)})
+	for _, provider := range c.Upstreams.Shown() {
+		form.Providers = append(form.Providers, providerLink{provider.Name, c.startAt(provider, q)})
 	}
 	if form.ByAddress = c.Upstreams.ByAddress(); form.ByAddress { // the form redirects to a provider
 		c.AllowForms("https:")
-		for _, up := range c.Upstreams.List {
-			if strings.HasPrefix(up.Issuer(), "http://") {
+		for _, provider := range c.Upstreams.List {
+			if strings.HasPrefix(provider.Issuer(), "http://") {
 				c.AllowForms("http:")
 				break
 			}
 		}
 	}
 	if path, _, _ := strings.Cut(form.Redirect, "?"); path == joinPath {
-		if up, _ := c.joined(); up != nil {
-			form.Joins = up.Name
+		if provider, _ := c.joined(); provider != nil {
+			form.Joins = provider.Name
 		}
 	}
 }
@@ -90,33 +90,38 @@ func (f *loginForm) query() url.Values {
 func (c *call) findProvider() error {
 	form := c.loginForm(&c.Form)
 	form.Email = c.Form.Text("email")
-	up := c.Upstreams.OfAddress(form.Email)
-	if up == nil {
+	provider := c.Upstreams.OfAddress(form.Email)
+	if provider == nil {
 		return c.ShowForm(users.Invalid("email", "No organization is known for this mail address. Sign in in another way."),
 			"login", c.T("Sign in"), form)
 	}
 	q := form.query()
 	q.Set("hint", form.Email)
-	return c.leave(c.startAt(up, q))
+	return c.leave(c.startAt(provider, q))
 }
 
 // provider returns the provider whose slug is in the path.
 func (c *call) provider() (*upstreams.Upstream, error) {
-	if up := c.Upstreams.Find(c.R.PathValue("upstream")); up != nil {
-		return up, nil
+	if provider := c.Upstreams.Find(c.R.PathValue("upstream")); provider != nil {
+		return provider, nil
 	}
 	return nil, pages.NotFound()
 }
 
 // flow returns a provider as the type that leadUpstream and backFromUpstream take.
-func (c *call) flow(up *upstreams.Upstream) *Upstream {
-	return &Upstream{Provider: up.Provider, Name: up.Name, Redirect: up.Redirect, Lasts: c.Upstreams.Lasts}
+func (c *call) flow(provider *upstreams.Upstream) *Upstream {
+	return &Upstream{
+		Provider: provider.Provider,
+		Name:     provider.Name,
+		Redirect: provider.Redirect,
+		Lasts:    c.Upstreams.Lasts,
+	}
 }
 
 // startProvider redirects to a provider. With the parameter join, the sign-in begins no session; it only connects the
 // account at the provider with an account here.
 func (c *call) startProvider() error {
-	up, err := c.provider()
+	provider, err := c.provider()
 	if err != nil {
 		return err
 	}
@@ -128,8 +133,8 @@ func (c *call) startProvider() error {
 	if hint := c.Query.Text("hint"); len(hint) <= maxHint {
 		ask.Hint = hint
 	}
-	if err := c.leadUpstream(c.flow(up), ask, to); err != nil {
-		c.warnProvider(up, err)
+	if err := c.leadUpstream(c.flow(provider), ask, to); err != nil {
+		c.warnProvider(provider, err)
 		return err
 	}
 	return nil
@@ -137,38 +142,38 @@ func (c *call) startProvider() error {
 
 // finishProvider handles the redirect back from a provider.
 func (c *call) finishProvider() error {
-	up, err := c.provider()
+	provider, err := c.provider()
 	if err != nil {
 		return err
 	}
-	person, to, err := c.backFromUpstream(c.flow(up))
+	person, to, err := c.backFromUpstream(c.flow(provider))
 	if err != nil {
-		return c.refusedProvider(up, err, "")
+		return c.refusedProvider(provider, err, "")
 	}
 	to, joins := strings.CutPrefix(to, joining)
 	if joins {
-		return c.offer(up, person, to)
+		return c.offer(provider, person, to)
 	}
-	u, err := c.Upstreams.SignIn(c.Context(), up, person)
+	u, err := c.Upstreams.SignIn(c.Context(), provider, person)
 	if unknown, ok := errors.AsType[*people.RefusedError](err); ok {
 		c.Count(login.Attempts, "failure")
 		c.Audit(c.Context(), kernel.Event{
 			Action: "user.oidc_login_failed",
-			Detail: []string{"upstream", up.Slug, "reason", unknown.Reason},
+			Detail: []string{"upstream", provider.Slug, "reason", unknown.Reason},
 		})
-		return c.offer(up, person, to)
+		return c.offer(provider, person, to)
 	}
 	if err != nil {
-		return c.refusedProvider(up, err, "")
+		return c.refusedProvider(provider, err, "")
 	}
-	at := person.AuthTime
+	authTime := person.AuthTime
 	if person.Again { // the user has just been authenticated, whatever the clock of the provider says
-		at = time.Time{}
+		authTime = time.Time{}
 	}
-	cookie, waiting, err := c.Login.EnterOrWait(c.Context(), u, at, up.Slug,
+	cookie, waiting, err := c.Login.EnterOrWait(c.Context(), u, authTime, provider.Slug,
 		login.Attempt{Address: c.Address(c.R), Former: c.Session(), Browser: c.Browser()})
 	if err != nil {
-		return c.refusedProvider(up, err, u.ID)
+		return c.refusedProvider(provider, err, u.ID)
 	}
 	if waiting != "" {
 		return c.askSecond(nil, c.loginFormTo(to, false), waiting)
@@ -179,19 +184,19 @@ func (c *call) finishProvider() error {
 
 // refusedProvider records the cause of a failed sign-in in the log and the audit feed. It returns the error for the
 // page, without the cause.
-func (c *call) refusedProvider(up *upstreams.Upstream, err error, user string) error {
-	c.warnProvider(up, err)
-	return c.refusedUpstream(err, user, "upstream", up.Slug)
+func (c *call) refusedProvider(provider *upstreams.Upstream, err error, user string) error {
+	c.warnProvider(provider, err)
+	return c.refusedUpstream(err, user, "upstream", provider.Slug)
 }
 
 // warnProvider logs an error of the provider or of the configuration. It does not log responses to sign-ins that did
 // not begin here, since anybody can send them.
-func (c *call) warnProvider(up *upstreams.Upstream, err error) {
+func (c *call) warnProvider(provider *upstreams.Upstream, err error) {
 	e, ok := apierror.From(err)
 	if !ok || e.Cause == nil && e.Status < http.StatusInternalServerError {
 		return
 	}
-	c.Logger().Warn("a sign-in at an upstream provider failed", zap.String("upstream", up.Slug),
-		zap.String("issuer", up.Issuer()),
+	c.Logger().Warn("a sign-in at an upstream provider failed", zap.String("upstream", provider.Slug),
+		zap.String("issuer", provider.Issuer()),
 		zap.String("reason", e.Code), zap.Error(cmp.Or(e.Cause, err)))
 }

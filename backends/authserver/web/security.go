@@ -26,9 +26,9 @@ type security struct {
 // securityPath is the path of the page on which users manage their second factors.
 const securityPath = "/security"
 
-// own returns the second factors of the user, if the user may change how to sign in. Otherwise it sends a response, and
-// done is true.
-func (c *call) own() (list []*factors.Factor, done bool, err error) {
+// factorsToChange returns the second factors of the user, if the user may change how to sign in. Otherwise it sends a
+// response, and done is true.
+func (c *call) factorsToChange() (list []*factors.Factor, done bool, err error) {
 	if c.session == nil {
 		return nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.securityHere()}}.Encode()))
 	}
@@ -72,7 +72,7 @@ func (c *call) onward() string {
 
 // security shows the page on which users manage their second factors.
 func (c *call) security() error {
-	list, done, err := c.own()
+	list, done, err := c.factorsToChange()
 	if done {
 		return err
 	}
@@ -95,7 +95,7 @@ type appForm struct {
 }
 
 func (c *call) askApp() error {
-	if _, done, err := c.own(); done {
+	if _, done, err := c.factorsToChange(); done {
 		return err
 	}
 	draft, err := c.Factors.NewApp(c.session.User, c.Browser())
@@ -107,7 +107,7 @@ func (c *call) askApp() error {
 
 // addApp handles the form that sets up an authenticator app.
 func (c *call) addApp() error {
-	if _, done, err := c.own(); done {
+	if _, done, err := c.factorsToChange(); done {
 		return err
 	}
 	signed, label := c.Form.Text("draft"), c.Form.Text("name")
@@ -130,7 +130,7 @@ type passkeyForm struct {
 }
 
 func (c *call) askPasskey() error {
-	if _, done, err := c.own(); done {
+	if _, done, err := c.factorsToChange(); done {
 		return err
 	}
 	return c.newPasskey(nil, c.T("Passkey"))
@@ -147,7 +147,7 @@ func (c *call) newPasskey(refusal error, label string) error {
 
 // addPasskey handles the form that sets up a passkey.
 func (c *call) addPasskey() error {
-	if _, done, err := c.own(); done {
+	if _, done, err := c.factorsToChange(); done {
 		return err
 	}
 	label := c.Form.Text("name")
@@ -177,7 +177,7 @@ func (c *call) added(method string, recovery []string, notice string) error {
 }
 
 func (c *call) removeFactor() error {
-	if _, done, err := c.own(); done {
+	if _, done, err := c.factorsToChange(); done {
 		return err
 	}
 	return c.Then(c.Factors.Remove(c.Context(), c.session.User.ID, c.Form.Text("id")), c.securityHere(),
@@ -185,7 +185,7 @@ func (c *call) removeFactor() error {
 }
 
 func (c *call) newRecovery() error {
-	if _, done, err := c.own(); done {
+	if _, done, err := c.factorsToChange(); done {
 		return err
 	}
 	codes, err := c.Factors.Renew(c.Context(), c.session.User.ID)

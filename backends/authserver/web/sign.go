@@ -159,12 +159,12 @@ func (c *call) attempt() login.Attempt {
 
 // logout signs the user out. It redirects to the address that a client has requested, if any.
 func (c *call) logout() error {
-	then, asked := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
+	next, hasNext := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
 	if err := c.end(); err != nil {
 		return err
 	}
-	if asked {
-		return c.leave(string(then))
+	if hasNext {
+		return c.leave(string(next))
 	}
 	return c.Redirect("/login", c.T("You are signed out."))
 }

@@ -52,9 +52,9 @@ func (c *call) startUpstream() error {
 
 // leadUpstream redirects to a provider. It stores in a cookie the path to, at which the browser continues after the
 // sign-in.
-func (c *call) leadUpstream(up *Upstream, ask oidclogin.Ask, to string) error {
-	from := oidclogin.Browser{Secret: secret.New(), Redirect: up.Redirect}
-	location, err := up.Provider.Begin(c.Context(), from, ask)
+func (c *call) leadUpstream(provider *Upstream, ask oidclogin.Ask, to string) error {
+	from := oidclogin.Browser{Secret: secret.New(), Redirect: provider.Redirect}
+	location, err := provider.Provider.Begin(c.Context(), from, ask)
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func (c *call) leadUpstream(up *Upstream, ask oidclogin.Ask, to string) error {
 		return err
 	}
 	mark := markOf(u.Query().Get("state"))
-	kept := c.Signer("oidc").Sign([]byte(mark + " " + from.Secret + " " + to))
-	if len(kept) > cookiePart*cookieParts {
+	cookie := c.Signer("oidc").Sign([]byte(mark + " " + from.Secret + " " + to))
+	if len(cookie) > cookiePart*cookieParts {
 		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
 			"The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
 	}
-	c.keepUpstream(mark, kept, up.Lasts)
+	c.keepUpstream(mark, cookie, provider.Lasts)
 	return c.leave(location)
 }
 
@@ -156,11 +156,11 @@ func (c *call) finishUpstream() error {
 	if err != nil {
 		return c.refusedUpstream(err, "")
 	}
-	at := person.AuthTime
+	authTime := person.AuthTime
 	if person.Again { // they have just been asked, whatever the provider's clock says
-		at = time.Time{}
+		authTime = time.Time{}
 	}
-	cookie, err := c.Login.Enter(c.Context(), u, at, c.Address(c.R), c.Session())
+	cookie, err := c.Login.Enter(c.Context(), u, authTime, c.Address(c.R), c.Session())
 	if err != nil {
 		return c.refusedUpstream(err, u.ID)
 	}
@@ -170,11 +170,11 @@ func (c *call) finishUpstream() error {
 
 // backFromUpstream handles the redirect back from a provider. It returns the person who has signed in there and the
 // path at which the browser continues.
-func (c *call) backFromUpstream(up *Upstream) (person *oidclogin.Person, to string, err error) {
-	from := oidclogin.Browser{Redirect: up.Redirect}
+func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, to string, err error) {
+	from := oidclogin.Browser{Redirect: provider.Redirect}
 	from.Secret, to = c.keptUpstream(c.Query.Text("state"))
 	began := time.Now()
-	person, err = up.Provider.Finish(c.Context(), from, c.R.URL.Query())
+	person, err = provider.Provider.Finish(c.Context(), from, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
 	// The status is about the response, not about the user.
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {

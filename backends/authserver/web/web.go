@@ -49,8 +49,8 @@ func Catalogues() fs.FS {
 	return folder
 }
 
-// own returns the built-in templates. They are parsed once.
-var own = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
+// builtIn returns the built-in templates. They are parsed once.
+var builtIn = sync.OnceValue(func() *pages.Look { return pages.NewLook("authserver", files, nil) })
 
 // Options are the settings of the pages.
 type Options struct {
@@ -103,7 +103,7 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
 		w.Name = issuer.Host
 	}
-	shown := own().In(o.Languages)
+	shown := builtIn().In(o.Languages)
 	if o.Brand != nil {
 		var err error
 		shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, o.Languages, new(frame), samples)
@@ -299,13 +299,13 @@ var samples = map[string]any{
 // The handler h needs that path, so Routes adds it again.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
-		at := *r // a copy, so that the site's request keeps its pattern
+		request := *r // a copy, so that the site's request keeps its pattern
 		if mount != "" {
 			path := *r.URL
 			path.Path, path.RawPath = mount+path.Path, ""
-			at.URL = &path
+			request.URL = &path
 		}
-		h.ServeHTTP(w, &at)
+		h.ServeHTTP(w, &request)
 		return nil
 	}
 	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})

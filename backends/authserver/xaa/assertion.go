@@ -125,8 +125,8 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 		},
 	}
 	token, err := verifier.Verify(ctx, r.Assertion)
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		return nil, refuseGrant("the assertion: %s", bad)
+	if invalid, ok := errors.AsType[jwt.Error](err); ok {
+		return nil, refuseGrant("the assertion: %s", invalid)
 	}
 	if refusal, ok := apierror.From(err); ok {
 		return nil, errors.Join(kernel.Refuse(kernel.Unavailable,
@@ -213,8 +213,8 @@ func texts(claim any) (list []string, ok bool) {
 	case string:
 		return []string{claim}, true
 	case []any:
-		for _, one := range claim {
-			text, ok := one.(string)
+		for _, item := range claim {
+			text, ok := item.(string)
 			if !ok {
 				return nil, false
 			}
@@ -234,21 +234,21 @@ func actors(claim any, depth int) (json.RawMessage, bool) {
 	if !ok || depth == maxActors {
 		return nil, false
 	}
-	kept := make(map[string]any)
+	reduced := make(map[string]any)
 	for _, name := range []string{"sub", "iss", "client_id", "actor_type"} {
 		text, ok := text1(members[name])
 		if !ok {
 			return nil, false
 		}
 		if text != "" {
-			kept[name] = text
+			reduced[name] = text
 		}
 	}
 	inner, ok := actors(members["act"], depth+1)
 	if inner != nil {
-		kept["act"] = inner
+		reduced["act"] = inner
 	}
-	return encode(kept), ok
+	return encode(reduced), ok
 }
 
 // actor returns the claim act of the new token. The outermost actor is the identity provider, followed by the actors of
@@ -272,8 +272,8 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// target returns the resources of the new token: the resources that the request names, or else those of the assertion. If
-// both name resources, the resources of the request must be among those of the assertion.
+// target returns the resources of the new token: the resources that the request names, or else those of the assertion.
+// If both name resources, the resources of the request must be among those of the assertion.
 func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
 	asserted, err := x.options.Catalog.Resolve(ctx, a.resource)
 	if err != nil {
@@ -287,15 +287,15 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	case len(targets) == 0:
 		targets = asserted
 	// The resources are compared by id, since the catalog may have been reloaded between the two calls.
-	case len(asserted) > 0 && slices.ContainsFunc(targets, func(one *resources.Resource) bool {
-		return !slices.ContainsFunc(asserted, func(other *resources.Resource) bool { return one.ID == other.ID })
+	case len(asserted) > 0 && slices.ContainsFunc(targets, func(target *resources.Resource) bool {
+		return !slices.ContainsFunc(asserted, func(resource *resources.Resource) bool { return target.ID == resource.ID })
 	}):
 		return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
 	}
 	switch {
 	case len(targets) == 0 && x.options.RequireResource:
 		return nil, kernel.Refuse(kernel.InvalidTarget, "neither the assertion nor the request names a resource")
-	case slices.ContainsFunc(targets, func(one *resources.Resource) bool { return one.Kind != resources.Mint }):
+	case slices.ContainsFunc(targets, func(target *resources.Resource) bool { return target.Kind != resources.Mint }):
 		return nil, kernel.Refuse(kernel.InvalidTarget, "this server makes no tokens for the resource")
 	}
 	return targets, nil
@@ -340,7 +340,7 @@ func (p *Policy) covers(targets []*resources.Resource) bool {
 func (x *XAA) scope(
 	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string,
 ) (scope []string, err error) {
-	asked, err := resources.ParseScope(r.Scope)
+	requested, err := resources.ParseScope(r.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -349,21 +349,21 @@ func (x *XAA) scope(
 	}
 	if len(targets) > 0 {
 		scope = nil
-		for _, one := range targets {
-			scope = append(scope, one.Names()...)
+		for _, target := range targets {
+			scope = append(scope, target.Names()...)
 		}
 	}
-	scope = resources.Cut(resources.Cut(resources.Cut(scope, x.options.Clients.Ceiling(r.Client)), policy), asked)
+	scope = resources.Cut(resources.Cut(resources.Cut(scope, x.options.Clients.Ceiling(r.Client)), policy), requested)
 	if a.scope != nil {
 		scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return !slices.Contains(a.scope, word) })
 	}
 	seen := make(map[string]bool, len(scope))
 	scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool {
-		again := seen[word]
+		duplicate := seen[word]
 		seen[word] = true
-		return again
+		return duplicate
 	})
-	if len(scope) == 0 && (len(asked) > 0 || a.scope != nil) {
+	if len(scope) == 0 && (len(requested) > 0 || a.scope != nil) {
 		return nil, kernel.Refuse(kernel.InvalidScope, "nothing of the scope that is asked for may be had by this assertion")
 	}
 	return scope, nil

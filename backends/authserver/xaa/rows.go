@@ -168,8 +168,8 @@ func found[T any](row *T, err error) (*T, error) {
 	return row, kernel.IfNoRows(err, ErrUnknown)
 }
 
-// one returns the row that a query with an id selects, or ErrUnknown.
-func one[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (*T, error) {
+// readOne returns the row that a query with an id selects, or ErrUnknown.
+func readOne[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (*T, error) {
 	return kernel.Read(ctx, x.Server, func(c store.Conn) (*T, error) { return found(scan(c.Row(query, id))) })
 }
 
@@ -195,9 +195,9 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// there returns an error if a table has no row with an id. The error names the member of the request that contains the
-// id.
-func there(c store.Conn, table, id, member string) error {
+// checkExists returns an error if a table has no row with an id. The error names the member of the request that
+// contains the id.
+func checkExists(c store.Conn, table, id, member string) error {
 	var n int
 	var err error
 	if strings.IndexByte(id, 0) < 0 { // PostgreSQL cannot store such text
@@ -222,7 +222,7 @@ func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
 
 // IdP returns an identity provider by its id.
 func (x *XAA) IdP(ctx context.Context, id string) (*IdP, error) {
-	return one(ctx, x, scanIdP, oneIdP, id)
+	return readOne(ctx, x, scanIdP, oneIdP, id)
 }
 
 // CreateIdP stores an identity provider with a new id.
@@ -241,21 +241,21 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	})
 }
 
-// allowed calls each function of may with the stored row and returns the first error.
+// allowed calls each function of checks with the stored row and returns the first error.
 func allowed[T any](
-	c store.Conn, scan func(r store.Row) (*T, error), query, id string, may []func(one *T) error,
+	c store.Conn, scan func(r store.Row) (*T, error), query, id string, checks []func(row *T) error,
 ) error {
-	return kernel.Allow(may, func() (*T, error) { return found(scan(c.Row(query+c.Lock(), id))) })
+	return kernel.Allow(checks, func() (*T, error) { return found(scan(c.Row(query+c.Lock(), id))) })
 }
 
-// ReplaceIdP replaces an identity provider. It calls each function of may with the stored provider, which can forbid
+// ReplaceIdP replaces an identity provider. It calls each function of checks with the stored provider, which can forbid
 // the change by returning an error.
-func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error) error {
+func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, checks ...func(i *IdP) error) error {
 	if err := i.Check(); err != nil {
 		return err
 	}
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := allowed(c, scanIdP, oneIdP, i.ID, may); err != nil {
+		if err := allowed(c, scanIdP, oneIdP, i.ID, checks); err != nil {
 			return 0, err
 		}
 		return c.Exec("UPDATE authserver_idps SET name = ?, issuer = ?, jwks_uri = ?, audience = ?, enabled = ?, updated_at = ? WHERE id = ?",
@@ -263,11 +263,11 @@ func (x *XAA) ReplaceIdP(ctx context.Context, i *IdP, may ...func(i *IdP) error)
 	})
 }
 
-// DeleteIdP removes an identity provider with its policies and mappings. It calls each function of may with the stored
-// provider, which can forbid the deletion by returning an error.
-func (x *XAA) DeleteIdP(ctx context.Context, id string, may ...func(i *IdP) error) error {
+// DeleteIdP removes an identity provider with its policies and mappings. It calls each function of checks with the
+// stored provider, which can forbid the deletion by returning an error.
+func (x *XAA) DeleteIdP(ctx context.Context, id string, checks ...func(i *IdP) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := allowed(c, scanIdP, oneIdP, id, may); err != nil {
+		if err := allowed(c, scanIdP, oneIdP, id, checks); err != nil {
 			return 0, err
 		}
 		return c.Exec("DELETE FROM authserver_idps WHERE id = ?", id)
@@ -284,7 +284,7 @@ func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*P
 
 // Policy returns a policy by its id.
 func (x *XAA) Policy(ctx context.Context, id string) (*Policy, error) {
-	return one(ctx, x, scanPolicy, onePolicy, id)
+	return readOne(ctx, x, scanPolicy, onePolicy, id)
 }
 
 // checkPolicy returns an error if a policy is invalid or names a resource that does not exist.
@@ -310,7 +310,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	now := x.Now().Truncate(time.Microsecond)
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", policiesMost), there(c, "authserver_idps",
+		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", policiesMost), checkExists(c, "authserver_idps",
 			p.IdP, "idp_id")); err != nil {
 			return 0, err
 		}
@@ -320,17 +320,17 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	})
 }
 
-// ReplacePolicy replaces a policy. It calls each function of may with the stored policy, which can forbid the change by
-// returning an error.
-func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Policy) error) error {
+// ReplacePolicy replaces a policy. It calls each function of checks with the stored policy, which can forbid the change
+// by returning an error.
+func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, checks ...func(p *Policy) error) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
 		return err
 	}
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := allowed(c, scanPolicy, onePolicy, p.ID, may); err != nil {
+		if err := allowed(c, scanPolicy, onePolicy, p.ID, checks); err != nil {
 			return 0, err
 		}
-		if err := there(c, "authserver_idps", p.IdP, "idp_id"); err != nil {
+		if err := checkExists(c, "authserver_idps", p.IdP, "idp_id"); err != nil {
 			return 0, err
 		}
 		return c.Exec("UPDATE authserver_xaa_policies SET name = ?, idp_id = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ? WHERE id = ?",
@@ -338,11 +338,11 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, may ...func(p *Polic
 	})
 }
 
-// DeletePolicy removes a policy. It calls each function of may with the stored policy, which can forbid the deletion by
-// returning an error.
-func (x *XAA) DeletePolicy(ctx context.Context, id string, may ...func(p *Policy) error) error {
+// DeletePolicy removes a policy. It calls each function of checks with the stored policy, which can forbid the deletion
+// by returning an error.
+func (x *XAA) DeletePolicy(ctx context.Context, id string, checks ...func(p *Policy) error) error {
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := allowed(c, scanPolicy, onePolicy, id, may); err != nil {
+		if err := allowed(c, scanPolicy, onePolicy, id, checks); err != nil {
 			return 0, err
 		}
 		return c.Exec("DELETE FROM authserver_xaa_policies WHERE id = ?", id)
@@ -381,7 +381,7 @@ func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	now := x.Now().Truncate(time.Microsecond)
 	m.ID, m.CreatedAt = kernel.NewID(), now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(there(c, "authserver_idps", m.IdP, "idp_id"), there(c, "authserver_users",
+		if err := errors.Join(checkExists(c, "authserver_idps", m.IdP, "idp_id"), checkExists(c, "authserver_users",
 			m.User, "local_user_id")); err != nil {
 			return 0, err
 		}

@@ -110,20 +110,20 @@ func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 
 // source returns the keys of an identity provider.
 func (x *XAA) source(idp *IdP) *jwks.Source {
-	at := idp.address()
+	uri := idp.address()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if found := x.sources[at]; found != nil {
+	if found := x.sources[uri]; found != nil {
 		return found
 	}
-	made := jwks.NewForeignSource(at, x.options.Networks, x.Logger)
-	made.Limit(x.options.KeysTTL, keysGap)
-	made.Clock(x.Now)
+	source := jwks.NewForeignSource(uri, x.options.Networks, x.Logger)
+	source.Limit(x.options.KeysTTL, keysGap)
+	source.Clock(x.Now)
 	if x.ended {
-		made.Close()
+		source.Close()
 	}
-	x.sources[at] = made
-	return made
+	x.sources[uri] = source
+	return source
 }
 
 // prune drops the cached keys of identity providers that no longer exist.
@@ -134,10 +134,10 @@ func (x *XAA) prune(s *snapshot) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for at, source := range x.sources {
-		if !known[at] {
+	for uri, source := range x.sources {
+		if !known[uri] {
 			source.Close()
-			delete(x.sources, at)
+			delete(x.sources, uri)
 		}
 	}
 }

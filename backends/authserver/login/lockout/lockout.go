@@ -75,10 +75,10 @@ func (l *Lockout) Of(identity, address string) Key {
 	text = append(text, l.salt[:]...)
 	text = append(text, identity[:min(len(identity), MaxIdentity)]...)
 	text = append(append(text, 0), address...) // no address contains NUL
-	one := sha256.Sum256(text)
+	identityHash := sha256.Sum256(text)
 	// Without NUL, so that it differs from the hash of any identity.
 	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...))
-	return Key{hash(one[:16]), hash(all[:16])}
+	return Key{hash(identityHash[:16]), hash(all[:16])}
 }
 
 // Locked returns the time for which a key is still locked, because of its identity or its address. It returns zero for
@@ -118,12 +118,12 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if wait := l.locked(k, now); wait > 0 {
 		return wait, false
 	}
-	at, ok := l.at(&l.table, k.identity, now)
+	index, ok := l.index(&l.table, k.identity, now)
 	if !ok {
 		return 0, false
 	}
-	locks = l.spray(at, k.address, now)
-	if l.count(&l.table, at, l.o.Max, now) {
+	locks = l.spray(index, k.address, now)
+	if l.count(&l.table, index, l.o.Max, now) {
 		locks = true
 	}
 	return 0, locks
@@ -135,36 +135,37 @@ func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks
 	if l.o.Spray == 0 {
 		return false
 	}
-	at, ok := l.at(&l.addresses, address, now)
-	window := l.addresses.entries[at].ends
+	index, ok := l.index(&l.addresses, address, now)
+	window := l.addresses.entries[index].ends
 	if !ok || l.entries[identity].window == window {
 		return false
 	}
 	l.entries[identity].window = window
-	return l.count(&l.addresses, at, l.o.Spray+1, now)
+	return l.count(&l.addresses, index, l.o.Spray+1, now)
 }
 
-// at returns the index of the entry for a hash, and adds an entry if necessary. It returns false if the table is full.
-func (l *Lockout) at(t *table, h hash, now time.Duration) (at uint32, ok bool) {
-	if at, ok = t.places[h]; ok && t.entries[at].ends > now {
-		return at, true
+// index returns the index of the entry for a hash, and adds an entry if necessary. It returns false if the table is
+// full.
+func (l *Lockout) index(t *table, h hash, now time.Duration) (index uint32, ok bool) {
+	if index, ok = t.places[h]; ok && t.entries[index].ends > now {
+		return index, true
 	}
 	if ok {
-		t.drop(at)
+		t.drop(index)
 	}
 	return l.add(t, h, now)
 }
 
 // count counts a failure of an entry. It locks the entry, and returns true, if the number of failures reaches the
 // limit.
-func (l *Lockout) count(t *table, at uint32, limit int, now time.Duration) (locks bool) {
-	e := &t.entries[at]
+func (l *Lockout) count(t *table, index uint32, limit int, now time.Duration) (locks bool) {
+	e := &t.entries[index]
 	if e.failures++; int64(e.failures) < int64(limit) {
 		return false
 	}
 	e.locked, e.ends = true, now+l.o.Lock
-	t.unlink(at)
-	t.link(at, locked)
+	t.unlink(index)
+	t.link(index, locked)
 	return true
 }
 
@@ -181,14 +182,14 @@ func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	if wait := l.locked(k, now); wait > 0 {
 		return wait
 	}
-	at, ok := l.places[k.identity]
+	index, ok := l.places[k.identity]
 	if !ok {
 		return 0
 	}
-	if counter, ok := l.addresses.places[k.address]; ok && l.addresses.entries[counter].ends == l.entries[at].window {
+	if counter, ok := l.addresses.places[k.address]; ok && l.addresses.entries[counter].ends == l.entries[index].window {
 		l.addresses.entries[counter].failures-- // this identity no longer counts as one that fails there
 	}
-	l.drop(at)
+	l.drop(index)
 	return 0
 }
 
@@ -209,7 +210,7 @@ func (l *Lockout) Tracked() int {
 
 // add adds an entry for a hash and returns its index. If the table is full, it first evicts the oldest entry that is
 // not locked. It returns false if all entries are locked.
-func (l *Lockout) add(t *table, h hash, now time.Duration) (at uint32, ok bool) {
+func (l *Lockout) add(t *table, h hash, now time.Duration) (index uint32, ok bool) {
 	if len(t.places) >= l.o.Bound && !t.expire(locked, now) && !t.expire(counted, now) {
 		oldest := t.entries[counted].next
 		if oldest == counted {

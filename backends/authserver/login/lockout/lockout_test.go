@@ -105,7 +105,7 @@ func TestSuccess(t *testing.T) {
 	f.fails(bob, true, 0)
 }
 
-func TestOff(t *testing.T) {
+func TestZeroLimitsDisable(t *testing.T) {
 	t.Parallel()
 	f := fix(t, Options{Bound: 1})
 	bob := f.Of("bob", "")
@@ -118,7 +118,7 @@ func TestOff(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestKeyOfIdentity(t *testing.T) {
 	t.Parallel()
 	f := fix(t, rules)
 	long := strings.Repeat("x", 254)
@@ -372,9 +372,9 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestFull checks that the rules hold with as many identities as the default of rate_limit.max_tracked_identities, and
+// TestMaximumIdentities checks that the rules hold with as many identities as the default of rate_limit.max_tracked_identities, and
 // that an identity takes little memory. It does not run in parallel, since it measures memory.
-func TestFull(t *testing.T) { //nolint:paralleltest // see above
+func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 	const bound, half = 250_000, 125_000
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -15,7 +15,7 @@ type table struct {
 // entry is a tracked identity or address. Each entry is in one list. All entries of a list last equally long, so that a
 // list is ordered by the end of its entries.
 type entry struct {
-	of   hash
+	key  hash
 	ends time.Duration // of the window or of the lock, since the lockout began
 	// window is the end of the address's window in which this identity was counted, or 0 if it was not counted.
 	window     time.Duration
@@ -40,8 +40,8 @@ func (t *table) clear() {
 
 // locked returns the time for which the entry of a hash is still locked, or zero.
 func (t *table) locked(h hash, now time.Duration) time.Duration {
-	if at, ok := t.places[h]; ok && t.entries[at].locked {
-		return max(0, t.entries[at].ends-now)
+	if index, ok := t.places[h]; ok && t.entries[index].locked {
+		return max(0, t.entries[index].ends-now)
 	}
 	return 0
 }
@@ -70,35 +70,35 @@ func (t *table) expire(list uint32, now time.Duration) bool {
 }
 
 // add adds an entry whose window ends at the given time.
-func (t *table) add(h hash, ends time.Duration) (at uint32) {
-	if at = t.free; at != 0 {
-		t.free = t.entries[at].next
+func (t *table) add(h hash, ends time.Duration) (index uint32) {
+	if index = t.free; index != 0 {
+		t.free = t.entries[index].next
 	} else {
-		at = uint32(len(t.entries)) //nolint:gosec // bounded
+		index = uint32(len(t.entries)) //nolint:gosec // bounded
 		t.entries = append(t.entries, entry{})
 	}
-	t.entries[at] = entry{of: h, ends: ends}
-	t.link(at, counted)
-	t.places[h] = at
-	return at
+	t.entries[index] = entry{key: h, ends: ends}
+	t.link(index, counted)
+	t.places[h] = index
+	return index
 }
 
 // drop removes an entry.
-func (t *table) drop(at uint32) {
-	t.unlink(at)
-	delete(t.places, t.entries[at].of)
-	t.entries[at] = entry{next: t.free}
-	t.free = at
+func (t *table) drop(index uint32) {
+	t.unlink(index)
+	delete(t.places, t.entries[index].key)
+	t.entries[index] = entry{next: t.free}
+	t.free = index
 }
 
 // link appends an entry to the end of a list.
-func (t *table) link(at, list uint32) {
+func (t *table) link(index, list uint32) {
 	last := t.entries[list].prev
-	t.entries[at].prev, t.entries[at].next = last, list
-	t.entries[last].next, t.entries[list].prev = at, at
+	t.entries[index].prev, t.entries[index].next = last, list
+	t.entries[last].next, t.entries[list].prev = index, index
 }
 
-func (t *table) unlink(at uint32) {
-	prev, next := t.entries[at].prev, t.entries[at].next
+func (t *table) unlink(index uint32) {
+	prev, next := t.entries[index].prev, t.entries[index].next
 	t.entries[prev].next, t.entries[next].prev = next, prev
 }
