@@ -180,7 +180,7 @@ func Offline(o Options) (*Server, error) {
 	s.scripts = script.New(script.Options{
 		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files),
 		Users:     binding.Users(s.accounts),
-		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts,
+		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.scriptSettings, Hosts: s.hosts,
 		Networks:  o.Networks,
 		InProcess: o.InProcess, Ended: o.Meter.Ended,
 	})
@@ -210,7 +210,7 @@ func Check(site string) (state State, err error) {
 	if s.settings, err = settings.Open(site); err != nil {
 		return state, err
 	}
-	s.scripts = script.New(script.Options{Site: site, Config: s.known, Hosts: s.hosts})
+	s.scripts = script.New(script.Options{Site: site, Config: s.scriptSettings, Hosts: s.hosts})
 	defer s.scripts.Close()
 	table, program, err := s.load()
 	if err != nil {
@@ -218,9 +218,6 @@ func Check(site string) (state State, err error) {
 	}
 	return State{Table: table, Loaded: s.Now(), Warnings: program.Warnings()}, nil
 }
-
-// Settings returns the settings of the site.
-func (s *Server) Settings() *settings.Store { return s.settings }
 
 // Accounts returns the accounts of the site.
 func (s *Server) Accounts() *accounts.Accounts { return s.accounts }

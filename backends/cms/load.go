@@ -190,8 +190,8 @@ func defaults(current *settings.Settings) []routes.Entry {
 	return append(list, api.ContentRoutes(current.Serves())...)
 }
 
-// tell logs the error because of which the changed files are not in use.
-func (s *Server) tell(err error) {
+// logFailure logs the error because of which the changed files are not in use.
+func (s *Server) logFailure(err error) {
 	fields := []zap.Field{zap.Error(err)}
 	if located, ok := errors.AsType[*routes.Error](err); ok {
 		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line), zap.Int("column", located.At.Column))
@@ -199,8 +199,8 @@ func (s *Server) tell(err error) {
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
 }
 
-// known returns the settings that scripts may read, by name.
-func (s *Server) known() map[string]any {
+// scriptSettings returns the settings that scripts may read, by name.
+func (s *Server) scriptSettings() map[string]any {
 	now := s.settings.Current()
 	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
 }

@@ -77,7 +77,7 @@ func TestFaultOfTheDatabase(t *testing.T) {
 			t.Errorf("%d, %+v, %v", s.RejectedCount(), list, err)
 		}
 		// A server that nobody sends anything any more is tried again.
-		_ = s.judge(sql.ErrConnDone)
+		_ = s.recordResult(sql.ErrConnDone)
 		if code := s.status(); code != http.StatusServiceUnavailable {
 			t.Errorf("status %d", code)
 		}

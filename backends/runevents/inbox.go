@@ -145,26 +145,26 @@ func (in *inbox) take(last int64) []*report {
 	return taken
 }
 
-// tend files reports in the background until the service ends.
-func (s *Service) tend() {
+// fileInBackground files reports in the background until the service ends.
+func (s *Service) fileInBackground() {
 	ticker := time.NewTicker(inboxWait)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-s.inbox.enough:
 			if !s.inbox.stuck(s.o.Now()) {
-				s.filed(s.ctx, s.file(s.ctx, s.inbox.full()))
+				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.full()))
 			}
 		case <-ticker.C:
-			s.settled(s.ctx)
+			s.settleAndLog(s.ctx)
 		case <-s.ctx.Done():
 			return
 		}
 	}
 }
 
-// stuck reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker of tend
-// only.
+// stuck reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker of
+// fileInBackground only.
 func (in *inbox) stuck(now time.Time) bool {
 	failed := in.failed.Load()
 	return failed != 0 && now.Sub(time.Unix(0, failed)) < inboxWait
@@ -174,14 +174,14 @@ func (in *inbox) stuck(now time.Time) bool {
 // status of the service shows the failure.
 func (s *Service) beforeQuery(ctx context.Context) {
 	if s.inbox != nil && !s.inbox.stuck(s.o.Now()) {
-		s.settled(ctx)
+		s.settleAndLog(ctx)
 	}
 }
 
-// settled settles the inbox, and logs an error.
-func (s *Service) settled(ctx context.Context) { s.filed(ctx, s.Settle(ctx)) }
+// settleAndLog settles the inbox, and logs an error.
+func (s *Service) settleAndLog(ctx context.Context) { s.logFilingError(ctx, s.Settle(ctx)) }
 
-func (s *Service) filed(ctx context.Context, err error) {
+func (s *Service) logFilingError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 		s.logger.Error("storing acknowledged reports", zap.Error(err))
 	}
@@ -258,7 +258,7 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 		}
 		return done, err
 	}
-	if err = s.payloads(err); IsPayload(err) {
+	if err = s.asPayloadError(err); IsPayload(err) {
 		err = s.giveUp(reports[0].inbox, reports[0].certname, err)
 	}
 	if err != nil {

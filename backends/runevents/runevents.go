@@ -158,7 +158,7 @@ func New(o Options) (*Service, error) {
 	s.addRoutes()
 	if o.DB.Dialect() == store.SQLite {
 		s.inbox = newInbox(s)
-		s.work.Go(s.tend)
+		s.work.Go(s.fileInBackground)
 	}
 	s.writer <- &writer{Service: s, partitions: s.newPartitions()}
 	return s, nil
@@ -192,7 +192,7 @@ func (s *Service) Close() {
 	s.work.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
-	s.settled(ctx) // otherwise the next process would do it
+	s.settleAndLog(ctx) // otherwise the next process would do it
 }
 
 var (

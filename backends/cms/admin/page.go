@@ -73,7 +73,7 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	if live != nil {
 		d.Edit, refusal = c.version(refusal, shown, live)
 		d.Preview = c.Settings.Current().Serves() != settings.ContentOff
-		if d.Above, err = c.above(live); err != nil {
+		if d.Above, err = c.ancestors(live); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ func (c *call) askTemplate(parent *content.Page) error {
 	for i, t := range list {
 		d.Templates.Add(t.Name, cmp.Or(t.Label, t.Name), i == 0)
 	}
-	if d.Above, err = c.above(parent); err != nil {
+	if d.Above, err = c.ancestors(parent); err != nil {
 		return err
 	}
 	return c.Show("template-of", "New page", d)
@@ -312,7 +312,7 @@ func (c *call) upload() error {
 		}
 		switch part.FormName() {
 		case "field":
-			field, err = small(part)
+			field, err = shortField(part)
 		case "file":
 			if part.FileName() == "" {
 				return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
@@ -329,8 +329,8 @@ func (c *call) upload() error {
 	}
 }
 
-// small reads a short field of a multipart form.
-func small(part *multipart.Part) (string, error) {
+// shortField reads a short field of a multipart form.
+func shortField(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, 256))
 	return pages.Valid(string(text)), err
 }

@@ -31,7 +31,7 @@ var treeList = resource.List[*call, *content.Page]{
 			return err
 		}
 		h.Title = page.Title
-		if h.Above, err = c.above(page); err != nil {
+		if h.Above, err = c.ancestors(page); err != nil {
 			return err
 		}
 		allowed, err := c.creatable(page)
@@ -172,8 +172,8 @@ var trashList = resource.List[*call, *content.Page]{
 	},
 }
 
-// above returns the ancestors of a page, from the root downwards, without those that the user may not see.
-func (c *call) above(page *content.Page) (list []resource.Target, err error) {
+// ancestors returns the ancestors of a page, from the root downwards, without those that the user may not see.
+func (c *call) ancestors(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
 		ancestor, err := c.Content.At(c.ctx(), c.user, strings.Join(segments[:i], "/"))

@@ -46,7 +46,7 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 		return nil, errNoSecret
 	}
 	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session &&
-		!a.fromHere(c.Request, current) {
+		!a.fromAllowedOrigin(c.Request, current) {
 		return nil, errForeign
 	}
 	name, typed, err := credentials(c)

@@ -71,7 +71,7 @@ func (p pages) Find(ctx context.Context, u handler.User, selector string) ([]scr
 }
 
 func (p pages) Get(ctx context.Context, u handler.User, selector string) (script.Object, error) {
-	return orNone(p.get(ctx, u, selector))
+	return objectOrNil(p.get(ctx, u, selector))
 }
 
 // get returns the page that selector finds, which may also be an ID or a path.
@@ -85,8 +85,8 @@ func (p pages) get(ctx context.Context, u handler.User, selector string) (*conte
 	return p.content.Get(ctx, &u, selector)
 }
 
-// orNone returns the page as an object, or nil without an error if err is a not-found error.
-func orNone(page *content.Page, err error) (script.Object, error) {
+// objectOrNil returns the page as an object, or nil without an error if err is a not-found error.
+func objectOrNil(page *content.Page, err error) (script.Object, error) {
 	if kernel.IsNotFound(err) {
 		return nil, nil
 	}

@@ -150,7 +150,7 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Fields, page.gone = s.named(t, stored)
+	page.Fields, page.gone = s.byName(t, stored)
 	return page, nil
 }
 

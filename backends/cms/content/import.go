@@ -27,7 +27,7 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 	if err != nil {
 		return err
 	}
-	s = s.freed(free)
+	s = s.withFreePlacement(free)
 	edits := make([]Edit, len(pages))
 	for i := range pages {
 		edits[i] = pages[i].Edit
@@ -49,8 +49,8 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 	})
 }
 
-// freed returns a copy of the schema in which the given templates allow any parents and children.
-func (s *schema) freed(templates map[string]bool) *schema {
+// withFreePlacement returns a copy of the schema in which the given templates allow any parents and children.
+func (s *schema) withFreePlacement(templates map[string]bool) *schema {
 	result := *s
 	result.names = maps.Clone(s.names)
 	for name := range templates {

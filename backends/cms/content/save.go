@@ -172,11 +172,11 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		return nil, err
 	}
 	page.Status = selector.Statuses[page.status]
-	if err := p.tell(c, TopicCreated, page); err != nil {
+	if err := p.notify(c, TopicCreated, page); err != nil {
 		return nil, err
 	}
 	if page.Published != 0 {
-		err = p.tell(c, TopicPublished, page)
+		err = p.notify(c, TopicPublished, page)
 	}
 	return s.shown(u, page), err
 }
@@ -255,14 +255,14 @@ func (p *Content) write(
 	if err != nil {
 		return nil, err
 	}
-	if err := p.tell(c, TopicChanged, page); err != nil {
+	if err := p.notify(c, TopicChanged, page); err != nil {
 		return nil, err
 	}
 	switch {
 	case visible && previous.status == selector.Unpublished:
-		err = p.tell(c, TopicPublished, page)
+		err = p.notify(c, TopicPublished, page)
 	case !visible && previous.status != selector.Unpublished:
-		err = p.tell(c, TopicUnpublished, page)
+		err = p.notify(c, TopicUnpublished, page)
 	}
 	return page, err
 }
@@ -510,7 +510,7 @@ func unindex(c kernel.Conn, where string, args ...any) error {
 }
 
 // write stores a searchable copy of a value, the nth value of the field.
-func (r copied) write(c kernel.Conn, page, field int64, n int) error {
+func (r searchCopy) write(c kernel.Conn, page, field int64, n int) error {
 	if r.isNum {
 		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, num) VALUES (?, ?, ?, ?)", field, page, n, r.num)
 		return err
@@ -585,8 +585,8 @@ type Event struct {
 	By       int64         `json:"modified_by"`
 }
 
-// tell queues an event about page for the webhooks, in the transaction of c.
-func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
+// notify queues an event about page for the webhooks, in the transaction of c.
+func (p *Content) notify(c kernel.Conn, topic string, page *Page) error {
 	return p.Emit(c, topic, Event{
 		page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,
 		page.ModifiedBy,

@@ -116,7 +116,7 @@ func readSchema(c kernel.Conn) (*schema, error) {
 			}
 			f.Required = required != 0
 			if f.key = f.Name; isNumbered != 0 {
-				f.key = numbered(f.Name, f.ID)
+				f.key = uniqueKey(f.Name, f.ID)
 			}
 			s.fields[f.Name], s.keys[f.key] = f, f
 			if kind, ok := kinds[f.Type]; ok {

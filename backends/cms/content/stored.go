@@ -10,13 +10,13 @@ import (
 
 // Values are stored under keys that are unique to their fields, also within blocks. Therefore values of a deleted field
 // are not mistaken for values of a newer field with the same name. The key of a field is its name, or the result of
-// numbered.
+// uniqueKey.
 
-// numbered returns the key of a field with a name that another field may have had before.
-func numbered(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
+// uniqueKey returns the key of a field with a name that another field may have had before.
+func uniqueKey(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
 
-// keyed returns values with their field names replaced by the fields' keys.
-func (s *schema) keyed(fields map[string]any) map[string]any {
+// byKey returns values with their field names replaced by the fields' keys.
+func (s *schema) byKey(fields map[string]any) map[string]any {
 	stored := make(map[string]any, len(fields))
 	for name, value := range fields {
 		f := s.fields[name]
@@ -25,7 +25,7 @@ func (s *schema) keyed(fields map[string]any) map[string]any {
 			continue
 		}
 		if f.Type == TypeBlocks {
-			value = eachBlock(value, s.keyed)
+			value = eachBlock(value, s.byKey)
 		}
 		stored[f.key] = value
 	}
@@ -33,11 +33,11 @@ func (s *schema) keyed(fields map[string]any) map[string]any {
 }
 
 // store returns the values as JSON text for the database.
-func (s *schema) store(fields map[string]any) string { return encode(s.keyed(fields)) }
+func (s *schema) store(fields map[string]any) string { return encode(s.byKey(fields)) }
 
-// named returns the stored values of the template's fields by field name. dropped reports whether there were values of
+// byName returns the stored values of the template's fields by field name. dropped reports whether there were values of
 // other fields, also within blocks.
-func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
+func (s *schema) byName(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
 	fields = make(map[string]any, len(stored))
 	for key, value := range stored {
 		f := s.keys[key]
@@ -45,15 +45,15 @@ func (s *schema) named(t *Template, stored map[string]any) (fields map[string]an
 			dropped = true
 			continue
 		}
-		value, innerDropped := s.inner(f, value)
+		value, innerDropped := s.namedBlocks(f, value)
 		fields[f.Name], dropped = value, dropped || innerDropped
 	}
 	return fields, dropped
 }
 
-// inner returns a stored value of f. In blocks, it replaces keys by field names, and drops the values of fields that no
-// longer exist; dropped reports whether there were such values.
-func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
+// namedBlocks returns a stored value of f. In blocks, it replaces keys by field names, and drops the values of fields
+// that no longer exist; dropped reports whether there were such values.
+func (s *schema) namedBlocks(f *Field, value any) (named any, dropped bool) {
 	if f.Type != TypeBlocks {
 		return value, false
 	}
@@ -144,7 +144,7 @@ func (s *schema) restored(stored map[string]any) map[string]any {
 	for key, value := range stored {
 		if f := s.keys[key]; f != nil {
 			if f.fits(value) {
-				fields[f.Name], _ = s.inner(f, value)
+				fields[f.Name], _ = s.namedBlocks(f, value)
 			}
 			continue
 		}

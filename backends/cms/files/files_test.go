@@ -204,7 +204,7 @@ func TestFiles(t *testing.T) {
 		if err := f.pages.Delete(t.Context(), site, page.ID); err != nil {
 			t.Fatal(err)
 		}
-		f.Now = func() time.Time { return time.Now().Add(2 * keptFor) }
+		f.Now = func() time.Time { return time.Now().Add(2 * keepFor) }
 		later := New(f.Server, f.pages)
 		if n, err := later.Sweep(t.Context()); n != 2 || err != nil {
 			t.Errorf("swept %d, error %v", n, err)

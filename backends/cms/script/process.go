@@ -122,13 +122,13 @@ func (p *process) close() {
 	closeAll(p.in, p.out)
 }
 
-// maxSaid limits how much of the standard error of a process is kept, in bytes.
-const maxSaid = 4 << 10
+// maxStderr limits how much of the standard error of a process is kept, in bytes.
+const maxStderr = 4 << 10
 
 // await waits for the end of the process and records the reason.
 func (p *process) await() {
 	err := p.command.Wait()
-	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxSaid)) // it has ended, and with it the other end of the pipe
+	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxStderr)) // it has ended, and with it the other end of the pipe
 	_ = p.stderr.Close()
 	p.detail = p.command.ProcessState.String()
 	if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {
@@ -191,7 +191,7 @@ func (p *process) dead() bool {
 
 // use sends the code of a program to the process: the files that have been required so far.
 func (p *process) use(program *Program) error {
-	known := program.sources.known()
+	known := program.sources.storedFiles()
 	frame := wire.AppendUint(p.conn.Begin(wire.Program), uint64(len(known)))
 	for _, source := range known {
 		for _, text := range source {

@@ -177,9 +177,9 @@ func permitted(name, file string) error {
 	return nil
 }
 
-// known returns the stored files. Each element consists of the requiring file, the required name, the name of the file,
-// and its text.
-func (s *sources) known() (all [][4]string) {
+// storedFiles returns the stored files. Each element consists of the requiring file, the required name, the name of the
+// file, and its text.
+func (s *sources) storedFiles() (all [][4]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for required, file := range s.names {

@@ -212,7 +212,7 @@ func (c *compiler) term(t Term) error {
 			if len(t.Fields) > 1 {
 				return refuse(name.position, "%s does not go together with other fields", name.Text)
 			}
-			return c.single(name, t)
+			return c.singleField(name, t)
 		}
 	}
 	var either []string
@@ -235,8 +235,8 @@ func or(conditions []string) string {
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// single compiles a term whose field must not be combined with others.
-func (c *compiler) single(name Name, t Term) error {
+// singleField compiles a term whose field must not be combined with others.
+func (c *compiler) singleField(name Name, t Term) error {
 	switch name.Text {
 	case "template":
 		return c.template(name, t)

@@ -177,8 +177,8 @@ func (s *scope) identity(f *field) (table, key string, ok bool) {
 	return j.table, s.column(j.keyAlias, j.key), true
 }
 
-// naming returns the column of a table with the value that an ID of the table represents.
-func naming(table string) string {
+// valueColumn returns the column of a table with the value that an ID of the table represents.
+func valueColumn(table string) string {
 	switch table {
 	case "run_reports":
 		return "hash"
@@ -193,7 +193,7 @@ func naming(table string) string {
 func (s *scope) from() string {
 	e := s.q.entity
 	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
-		return s.youngest(s.c.distinct) + s.joins()
+		return s.latestEvents(s.c.distinct) + s.joins()
 	}
 	return e.table + " " + e.alias + s.suffix + s.joins()
 }

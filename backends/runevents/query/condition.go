@@ -106,7 +106,7 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 		op = opposite[op]
 	}
 	if table, key, ok := s.identity(f); ok {
-		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+
+		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+valueColumn(table)+" = "+
 			s.c.literal(x.value)+"), -1)", nulls)
 	}
 	col := s.column(f.alias, f.column)
@@ -144,7 +144,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 		word = " NOT IN ("
 	}
 	if table, key, ok := s.identity(f); ok {
-		test := key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
+		test := key + word + "SELECT id FROM " + table + " WHERE " + valueColumn(table) + " IN (" + s.values(x.values) + "))"
 		if negated && !nulls && f.nullable { // NOT IN an empty list includes null
 			test = "(" + test + " AND " + key + " IS NOT NULL)"
 		}

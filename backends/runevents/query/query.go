@@ -375,7 +375,7 @@ func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) e
 	case "":
 		return s.answer(ctx, tx, pl, out)
 	case "catalog", "fact-names":
-		return s.nothing(pl, out)
+		return s.emptyAnswer(pl, out)
 	case "mbeans", "mbean":
 		return s.beans(ctx, tx, pl, out)
 	}
@@ -483,7 +483,7 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 // answer executes the statements of a plan and writes the answer.
 func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	if pl.query.entity.absent() {
-		rows, total := pl.query.nothing()
+		rows, total := pl.query.emptyAnswer()
 		if pl.total {
 			out.total = total
 		}

@@ -141,7 +141,7 @@ func (r *Reader) Rest() []byte { return r.rest }
 func (r *Reader) fail() {
 	r.rest = nil
 	if r.err == nil {
-		r.err = errEnds
+		r.err = errShort
 	}
 }
 
