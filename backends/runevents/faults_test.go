@@ -145,8 +145,8 @@ func TestRejectedBound(t *testing.T) {
 	})
 }
 
-// TestFuture: a clock gone wrong makes nothing that no purge reaches.
-func TestFuture(t *testing.T) {
+// TestTimesInTheFuture: a clock gone wrong makes nothing that no purge reaches.
+func TestTimesInTheFuture(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.start(t)

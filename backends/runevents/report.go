@@ -129,7 +129,7 @@ const (
 	since8 = memberType<<1 - 1
 )
 
-// identify computes the hash of the report: the SHA-1 of eight members as compact JSON.
+// identify sets the hash of the report, which is the SHA-1 of eight members as compact JSON.
 func (p *report) identify() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)

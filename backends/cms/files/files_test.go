@@ -212,8 +212,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestTurned checks that an image that lies on its side is scaled upright.
-func TestTurned(t *testing.T) {
+// TestRotatedImageIsScaledUpright checks that an image that lies on its side is scaled upright.
+func TestRotatedImageIsScaledUpright(t *testing.T) {
 	t.Parallel()
 	f, page := newSite(t, databases.SQLite(t))
 	var plain bytes.Buffer
@@ -244,7 +244,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-func TestTurn(t *testing.T) {
+func TestTurnOrientations(t *testing.T) {
 	t.Parallel()
 	in := image.NewRGBA(image.Rect(0, 0, 2, 3))
 	for i := range 6 {

@@ -161,7 +161,7 @@ func (e *entries) entry(list Value, prefix string) *Error {
 }
 
 // checkEndpoint returns a description of the first fault in an endpoint, or an empty string. It does not check the
-// patterns of parameters, which compile checks.
+// patterns of parameters, because the compiler checks them.
 func checkEndpoint(endpoint string) string {
 	if len(endpoint) > maxEndpoint {
 		return "is too long"

@@ -274,9 +274,9 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// TestEndedFromOutside checks that a call in which the engine cannot be interrupted ends with its process within
+// TestProcessKilledFromOutside checks that a call in which the engine cannot be interrupted ends with its process within
 // 200 ms after the limit, on a machine that is not busy, and that the log has the reason.
-func TestEndedFromOutside(t *testing.T) {
+func TestProcessKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan string, 100)
 	p := load(t, Options{Timeout: 300 * time.Millisecond, Wait: time.Minute, Ended: func(why string) { reasons <- why }}, `
@@ -348,8 +348,8 @@ static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data,
 	}
 }
 
-// TestModestMemory checks that a call may use 100 MiB.
-func TestModestMemory(t *testing.T) {
+// TestCallMayUse100MiB checks that a call may use 100 MiB.
+func TestCallMayUse100MiB(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: time.Minute}, `
 static buffer() { return new Uint8Array(100 * 2 ** 20).length }

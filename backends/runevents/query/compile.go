@@ -177,7 +177,7 @@ func (s *scope) identity(f *field) (table, key string, ok bool) {
 	return j.table, s.column(j.keyAlias, j.key), true
 }
 
-// valueColumn returns the column of a table with the value that an ID of the table represents.
+// valueColumn returns the column that contains the values which the IDs of a table represent.
 func valueColumn(table string) string {
 	switch table {
 	case "run_reports":

@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 // params are the parameters of a request, from the URL or a JSON body. The values from a URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads the parameters of a request for an entity, and returns an error for unknown names.
+// readParams reads the parameters of a request for an entity. It returns an error for names that allowed does not list.
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowed[entity]
 	if !ok {

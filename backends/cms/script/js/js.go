@@ -327,7 +327,7 @@ func (f failed) append(buf []byte) []byte {
 	return wire.AppendUint(buf, f.cause)
 }
 
-// reason converts the error that ended a call.
+// reason converts the error that ended a call to a failed.
 func (rt *Runtime) reason(err error) failed {
 	if interrupted, ok := errors.AsType[*goja.InterruptedError](err); ok {
 		kind := wire.TookMemory
