@@ -265,8 +265,8 @@ func TestInboxRejects(t *testing.T) {
 	}
 }
 
-// TestInboxSharedByTwoProcesses checks that a process that still holds a report which another one has filed does not mistake the
-// next report of the emptied inbox for it.
+// TestInboxSharedByTwoProcesses checks that a process that still holds a report which another one has filed does not
+// mistake the next report of the emptied inbox for it.
 func TestInboxSharedByTwoProcesses(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)

@@ -152,8 +152,8 @@ func TestPartitionOfOtherProcess(t *testing.T) {
 	}
 }
 
-// TestPurgeContinuesAfterFailedStep checks that a partition that cannot be dropped does not stop the other steps of a purge, and keeps the
-// rows to which its events refer.
+// TestPurgeContinuesAfterFailedStep checks that a partition that cannot be dropped does not stop the other steps of a
+// purge, and keeps the rows to which its events refer.
 func TestPurgeContinuesAfterFailedStep(t *testing.T) {
 	t.Parallel()
 	dsn, err := url.Parse(testenv.Postgres(t).DSN())

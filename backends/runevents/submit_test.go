@@ -356,8 +356,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestMemoryOfSubmissions checks that a slow sender holds only what it has sent, and that a report counts with the memory that
-// storing it takes.
+// TestMemoryOfSubmissions checks that a slow sender holds only what it has sent, and that a report counts with the
+// memory that storing it takes.
 func TestMemoryOfSubmissions(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
@@ -423,8 +423,8 @@ func (s *Service) hold(tb testing.TB) (release func()) {
 	}
 }
 
-// TestCompletionTimeout checks that a client that waits for a shorter time than processing takes gets a timeout, and that
-// the report is stored nevertheless.
+// TestCompletionTimeout checks that a client that waits for a shorter time than processing takes gets a timeout, and
+// that the report is stored nevertheless.
 func TestCompletionTimeout(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)

@@ -1,7 +1,7 @@
 // Package accounts manages the users of a site, their roles and the permissions of the roles.
 //
-// Every site has the roles guest and superuser, and the user guest, as whom callers act who have not signed in. Every
-// user has the role guest. The name of a user consists of lower-case letters, digits and inner dots, hyphens and
+// Every site has the roles guest and superuser, and the user guest, which represents callers who have not signed in.
+// Every user has the role guest. The name of a user consists of lower-case letters, digits and inner dots, hyphens and
 // underscores; see GoodName. Users are cached for a few seconds, so most requests identify the caller without a query.
 // Nodes notify each other of changed users.
 package accounts
@@ -67,7 +67,7 @@ type Account struct {
 	Epoch int64 `json:"-"`
 }
 
-// Guest returns the user guest, as whom callers act who have not signed in.
+// Guest returns the user guest, which represents callers who have not signed in.
 func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	u, err := a.users.Get(ctx, kernel.RoleGuest)
 	if err != nil {

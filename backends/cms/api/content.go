@@ -199,8 +199,8 @@ func decodeEdit(call *handler.Call, more ...string) (e content.Edit, err error) 
 	return e, err
 }
 
-// moment parses an RFC 3339 time, the member name of a body. It returns nil if the member is missing (raw is nil), and
-// the zero time, which means never, if it is null.
+// moment parses an RFC 3339 time, the value raw of the member with the given name. It returns nil if raw is nil,
+// because the member is missing, and the zero time, which means never, for null.
 func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil

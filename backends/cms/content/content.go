@@ -174,7 +174,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// shown returns page after it has removed the data for editors from it, unless u may edit the page.
+// shown returns page. Unless u may edit the page, it first removes the data that only editors may see.
 func (s *schema) shown(u *kernel.User, page *Page) *Page {
 	if !s.may(u, page.Template, editing) {
 		page.Draft, page.PublishAt, page.UnpublishAt, page.draft = false, 0, 0, ""

@@ -143,7 +143,8 @@ func TestSitemap(t *testing.T) {
 	})
 }
 
-// TestConcurrentTreeChanges checks that the tree stays consistent when pages are created, moved and deleted concurrently.
+// TestConcurrentTreeChanges checks that the tree stays consistent when pages are created, moved and deleted
+// concurrently.
 func TestConcurrentTreeChanges(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

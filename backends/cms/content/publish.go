@@ -121,7 +121,7 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 	if oldStatus == selector.Unpublished {
 		next.status = selector.Published
 	}
-	page, err := p.become(c, s, u, &next, title, fields)
+	page, err := p.restoreState(c, s, u, &next, title, fields)
 	if err == nil && oldStatus == selector.Unpublished {
 		err = p.notify(c, TopicPublished, page) // become sees a published page, and does not notify
 	}

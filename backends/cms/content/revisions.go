@@ -96,15 +96,15 @@ func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version i
 		if err != nil {
 			return kernel.OrNotFound(err, "revision")
 		}
-		page, err = p.become(c, s, u, previous, revision.Title, revision.Fields)
+		page, err = p.restoreState(c, s, u, previous, revision.Title, revision.Fields)
 		return err
 	})
 	return page, err
 }
 
-// become sets the title and fields of a page to those of a revision or a draft. Files that were removed from the page
+// restoreState sets the title and fields of a page to those of a revision or a draft. Files that were removed from the page
 // come back: the content of a file is kept as long as a revision refers to it.
-func (p *Content) become(
+func (p *Content) restoreState(
 	c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any,
 ) (*Page, error) {
 	page := *previous

@@ -48,8 +48,8 @@ func (s *site) remake(fields ...content.Field) {
 	save(kept, blocks)
 }
 
-// TestRecreatedFieldHasNoOldValues checks that a field does not have the values of a deleted field with the same name: not in
-// pages, drafts, revisions and blocks, nor when searching and sorting.
+// TestRecreatedFieldHasNoOldValues checks that a field does not have the values of a deleted field with the same name:
+// not in pages, drafts, revisions and blocks, nor when searching and sorting.
 func TestRecreatedFieldHasNoOldValues(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
@@ -138,7 +138,8 @@ func TestRecreatedFieldHasNoOldValues(t *testing.T) {
 	})
 }
 
-// TestFieldWithoutNumberKeepsValues checks that a field without a number keeps its values, unless they are of another type.
+// TestFieldWithoutNumberKeepsValues checks that a field without a number keeps its values, unless they are of another
+// type.
 func TestFieldWithoutNumberKeepsValues(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {

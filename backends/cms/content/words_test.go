@@ -15,8 +15,8 @@ func words(call, n int) string {
 	return text.String()
 }
 
-// TestSQLiteWordIndexHasSmallLeaves checks that SQLite's index of words has small leaves, so that a save that merges some of them
-// is fast.
+// TestSQLiteWordIndexHasSmallLeaves checks that SQLite's index of words has small leaves, so that a save that merges
+// some of them is fast.
 func TestSQLiteWordIndexHasSmallLeaves(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
@@ -31,8 +31,8 @@ func TestSQLiteWordIndexHasSmallLeaves(t *testing.T) {
 	}
 }
 
-// TestPostgresWordIndexHasShortPendingList checks that the pending list of PostgreSQL's index of words is short, so that a save that moves
-// it into the index is fast.
+// TestPostgresWordIndexHasShortPendingList checks that the pending list of PostgreSQL's index of words is short, so
+// that a save that moves it into the index is fast.
 func TestPostgresWordIndexHasShortPendingList(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.Postgres(t))

@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/worker"
 )
 
-// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not bounded
-// from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
+// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not
+// bounded from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
 var hostile = map[string]struct {
 	body string
 	want int // 0 where either may come first
@@ -274,8 +274,8 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// TestProcessKilledFromOutside checks that a call in which the engine cannot be interrupted ends with its process within
-// 200 ms after the limit, on a machine that is not busy, and that the log has the reason.
+// TestProcessKilledFromOutside checks that a call in which the engine cannot be interrupted ends with its process
+// within 200 ms after the limit, on a machine that is not busy, and that the log has the reason.
 func TestProcessKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan string, 100)

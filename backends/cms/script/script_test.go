@@ -59,8 +59,8 @@ func load(t testing.TB, o Options, body string) *Program {
 	return p
 }
 
-// bothWays runs a test of methods with these bodies, in a process of their own and in this one. The names of the methods
-// are m and a number, in the order of the bodies.
+// bothWays runs a test of methods with these bodies, in a process of their own and in this one. The names of the
+// methods are m and a number, in the order of the bodies.
 func bothWays(t *testing.T, bodies []string, test func(t *testing.T, p *Program)) {
 	t.Helper()
 	var class strings.Builder
@@ -286,8 +286,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestOperationsEndWithCall checks that the context of operations ends when the time of the call is over, and that a call ends
-// with its request.
+// TestOperationsEndWithCall checks that the context of operations ends when the time of the call is over, and that a
+// call ends with its request.
 func TestOperationsEndWithCall(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: 500 * time.Millisecond}, `static m() { try { pages.get("x") } catch (e) { for (;;); } }`)

@@ -177,8 +177,8 @@ func TestFilesWithSameName(t *testing.T) {
 	}
 }
 
-// TestScheduledTimesAreExported checks that the scheduled times of pages are exported, but not those of drafts, which are not
-// exported either.
+// TestScheduledTimesAreExported checks that the scheduled times of pages are exported, but not those of drafts, which
+// are not exported either.
 func TestScheduledTimesAreExported(t *testing.T) {
 	t.Parallel()
 	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
@@ -216,8 +216,8 @@ func (c cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestInterruptedImport checks that a template that an interrupted import leaves has its family, or does not exist, and that
-// repeating the import completes it.
+// TestInterruptedImport checks that a template that an interrupted import leaves has its family, or does not exist, and
+// that repeating the import completes it.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	from := newSite(t, databases.SQLite(t))
