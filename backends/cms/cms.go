@@ -102,14 +102,14 @@ type Server struct {
 	mount    string       // path of the administration
 	admin    http.Handler // nil if there is no administration
 	networks []netip.Prefix
-	sitemaps chan struct{} // semaphore of those that write a sitemap
+	sitemaps chan struct{} // limits the sitemaps that are written at the same time
 
 	loading sync.Mutex // held while files are read
 	scripts *script.Engine
 	state   atomic.Pointer[State]
 
 	mu  sync.Mutex
-	end func() // ends what Start began; nil if it began nothing
+	end func() // ends the background work; nil if Start has started none
 }
 
 // Schemas returns the tables of the CMS.
@@ -334,7 +334,7 @@ func (s *Server) closeRooms() {
 type Installed struct {
 	Files    []string // relative to the site's folder
 	Pages    []string // their paths
-	Password string   // of the first superuser, shown only once; empty if there already was one
+	Password string   // password of the new superuser; empty if there was a superuser already
 }
 
 // Install creates the parts of a new site that do not exist yet: its files, the pages and templates that every site

@@ -23,8 +23,8 @@ const (
 	inboxReports = batchReports
 	inboxBytes   = 16 << 20
 	inboxWait    = 10 * time.Second
-	// inboxFull is the number of waiting reports from which on new reports are refused. So many only wait if filing
-	// fails.
+	// inboxFull is the number of waiting reports at which new reports are refused. Only if filing fails, so many
+	// reports wait.
 	inboxFull = 16 * inboxReports
 )
 
@@ -41,7 +41,7 @@ type inbox struct {
 	filer  *writer             // used by the holder of filing
 	enough chan struct{}       // capacity 1; signals that there is a full batch
 	length atomic.Int64        // rows of the table, as far as this process knows
-	failed atomic.Int64        // when filing last failed, in Unix nanoseconds; 0 if it did not
+	failed atomic.Int64        // Unix time in nanoseconds at which filing failed; 0 if it last succeeded
 
 	mu      sync.Mutex
 	reports []*report // in the order of their numbers
@@ -104,7 +104,7 @@ func (in *inbox) add(reports []*report) {
 			in.reports = append(in.reports, r)
 			in.bytes += r.size
 		}
-		r.payload = nil // the table has it
+		r.payload = nil // the payload is in the table
 	}
 	if len(in.reports) >= inboxReports || in.bytes >= inboxBytes {
 		select {
@@ -334,13 +334,13 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 		return conn.Row(`SELECT version, payload FROM run_inbox WHERE id = ?`, id).Scan(&c.Version, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // another process has filed it
+		return nil // another process has filed the report
 	}
 	if err != nil {
 		return fmt.Errorf("reading a report that cannot be stored: %w", err)
 	}
 	if c.Payload, err = packed.Append(nil, payload, maxUnpacked); err != nil {
-		c.Payload = payload // somebody may be able to repair it
+		c.Payload = payload // somebody may be able to repair the payload
 		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is",
 			zap.Int64("inbox", id), zap.Error(err))
 	}

@@ -68,7 +68,7 @@ func (s *Service) await(j *job) error {
 
 // batchStats describes a batch, to predict the size of the next batch.
 type batchStats struct {
-	senders  int           // senders whose reports it has stored or left waiting
+	senders  int           // senders of the reports in the batch and in the queue
 	duration time.Duration // how long storing the batch took
 }
 
@@ -136,7 +136,7 @@ func (w *writer) write() {
 		if settled {
 			return
 		}
-		for _, j := range jobs { // after a panic, which only one of the waiting callers sees
+		for _, j := range jobs { // after a panic, which only the caller that wrote the batch sees
 			select {
 			case j.done <- errUnfinished:
 			default:

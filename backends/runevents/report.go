@@ -47,7 +47,7 @@ type report struct {
 	changes              []change
 	logs, metrics        []byte // packed
 
-	inbox   int64  // run_inbox.id; 0 if it is not in the inbox
+	inbox   int64  // run_inbox.id; 0 if the report is not in the inbox
 	version int    // of the command
 	since   int64  // events before this time were left out
 	size    int    // bytes of the payload

@@ -87,7 +87,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	s.closing.RUnlock()
 	process := func() error {
 		defer s.submissions.Done()
-		defer release() // before the answer, so that a client that has it finds room
+		defer release() // before the answer: a client that has the answer then finds room for its next command
 		_, err := s.Process(ctx, c.Command)
 		return err
 	}

@@ -23,7 +23,7 @@ type Change struct {
 	Email    *string
 	Password *string
 	Status   *string
-	Roles    *[]string // names; guest may be included, but every user has it anyway
+	Roles    *[]string // names; guest is allowed but has no effect, since every user has this role
 }
 
 // Create creates a user. actor must have the permission users, and must be a superuser to create a superuser; a nil

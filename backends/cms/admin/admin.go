@@ -60,7 +60,7 @@ type Options struct {
 
 // Routes describes the result of the last reading of a site's files.
 type Routes struct {
-	Table    *routes.Table // the table in use; nil if there is none yet
+	Table    *routes.Table // the table in use, or nil if no table has been loaded yet
 	Loaded   time.Time
 	Warnings []*routes.Error
 	Failed   error // why the current files are not in use

@@ -23,7 +23,7 @@ const browserTime = "2006-01-02T15:04:05"
 // input is the form element in which a field of a page is edited.
 type input struct {
 	*content.Field
-	Input  string // its name in the form
+	Input  string // name of the form element
 	Text   string
 	On     bool
 	Choose pages.Select

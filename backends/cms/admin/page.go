@@ -25,8 +25,8 @@ type difference struct{ What, From, To string }
 
 type pageData struct {
 	pages.Edit
-	Page        *content.Page // as the form shows it; without an ID if it is new
-	Live        *content.Page // as it is served; nil if it is new
+	Page        *content.Page // with the values of the form; a new page has no ID
+	Live        *content.Page // the published page; nil for a new page
 	Above       []resource.Target
 	Inputs      []*input
 	Uploads     []*input // the fields for files
@@ -161,7 +161,7 @@ func (c *call) save() error {
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
 	if edit.Draft {
-		edit.Name, edit.Status = nil, nil // those of the published page
+		edit.Name, edit.Status = nil, nil // values of the published page
 	} else {
 		typed.Status = *edit.Status
 	}

@@ -101,7 +101,7 @@ type Page struct {
 
 	status selector.Status
 	draft  string
-	size   int  // of what is stored, in bytes
+	size   int  // size of the stored values, in bytes
 	gone   bool // whether values are stored of fields that no longer exist or that the template no longer has
 }
 

@@ -24,7 +24,7 @@ type File struct {
 	ID      int64
 	Page    int64
 	Created kernel.Moment
-	Sizes   []string // the sizes that its field allows
+	Sizes   []string // sizes that the settings of the field allow
 }
 
 // Place is the field of a page to which a file is added.

@@ -16,7 +16,7 @@ type Revision struct {
 	By       int64          `json:"by"` // the user who made this version
 	At       kernel.Moment  `json:"at"`
 
-	size int // of what is stored, in bytes
+	size int // size of the stored values, in bytes
 }
 
 // keepRevision stores the current state of a page, which is about to change, as a revision, and deletes all but the
@@ -102,8 +102,8 @@ func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version i
 	return page, err
 }
 
-// restoreState sets the title and fields of a page to those of a revision or a draft. Files that were removed from the page
-// come back: the content of a file is kept as long as a revision refers to it.
+// restoreState sets the title and fields of a page to those of a revision or a draft. Files that were removed from the
+// page come back: the content of a file is kept as long as a revision refers to it.
 func (p *Content) restoreState(
 	c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any,
 ) (*Page, error) {

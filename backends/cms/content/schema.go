@@ -49,7 +49,7 @@ type Field struct {
 	Required bool     `json:"required"` // for pages that are published or hidden
 	Settings Settings `json:"settings"`
 
-	key string // under which values are stored; see named
+	key string // key under which values are stored; see byName
 }
 
 // flagSystem marks a system template.

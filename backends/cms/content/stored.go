@@ -20,7 +20,7 @@ func (s *schema) byKey(fields map[string]any) map[string]any {
 	stored := make(map[string]any, len(fields))
 	for name, value := range fields {
 		f := s.fields[name]
-		if f == nil { // from a revision; it keeps its key
+		if f == nil { // from a revision; the key is kept
 			stored[name] = value
 			continue
 		}

@@ -122,7 +122,7 @@ func (f *Field) check(s *schema) error {
 		return invalid("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
 	o.Extensions = slices.Clone(o.Extensions)
-	for i, extension := range o.Extensions { // takes compares them in this form
+	for i, extension := range o.Extensions { // takes compares this form
 		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
 			return invalid("extensions", "an extension is such as jpg")

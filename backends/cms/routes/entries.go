@@ -22,7 +22,7 @@ const (
 // Entry is one route of the routes file.
 type Entry struct {
 	Method   string // upper case; * means any method
-	Endpoint string // a pattern including its groups, without slashes at its ends; empty for the root
+	Endpoint string // pattern with the prefixes of its groups, without slashes at the ends; empty for the root
 	Class    string
 	Func     string // name of the method of the class
 	Options  Options

@@ -56,7 +56,7 @@ type idler struct {
 type lane struct {
 	running int       // calls that have a runner
 	quick   bool      // a call has finished that was not slow
-	slow    time.Time // its calls count as slow until then
+	slow    time.Time // time until which calls count as slow
 }
 
 // isSlow reports whether calls of the method count as slow at the time now.
@@ -276,7 +276,7 @@ func (p *pool) drop(r runner) {
 	p.mu.Lock()
 	previous := len(p.idle)
 	p.idle = slices.DeleteFunc(p.idle, func(i idler) bool { return i.runner == r })
-	if len(p.idle) < previous && !p.closed { // else back is called for it
+	if len(p.idle) < previous && !p.closed { // otherwise back will be called for the runner
 		p.grow()
 	}
 	p.mu.Unlock()

@@ -128,7 +128,7 @@ const maxStderr = 4 << 10
 // await waits for the end of the process and records the reason.
 func (p *process) await() {
 	err := p.command.Wait()
-	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxStderr)) // it has ended, and with it the other end of the pipe
+	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxStderr)) // until the process has ended
 	_ = p.stderr.Close()
 	p.detail = p.command.ProcessState.String()
 	if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {

@@ -75,7 +75,7 @@ type Engine struct {
 	cache   *cache
 	client  *http.Client
 	pool    *pool
-	current atomic.Pointer[Program] // the latest one
+	current atomic.Pointer[Program] // the latest program
 
 	mu    sync.Mutex
 	lanes map[string]*lane // of the methods of the latest program
@@ -165,7 +165,7 @@ func (e *Engine) program() (*Program, error) {
 		return nil, fmt.Errorf("opening the site: %w", err)
 	}
 	p := &Program{engine: e, sources: newSources(root), code: js.NewCode(), classes: make(map[string]*class)}
-	goruntime.AddCleanup(p, func(root *os.Root) { _ = root.Close() }, root) // when its last call is over
+	goruntime.AddCleanup(p, func(root *os.Root) { _ = root.Close() }, root) // after its last call
 	return p, nil
 }
 

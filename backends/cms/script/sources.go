@@ -30,7 +30,7 @@ type sources struct {
 
 	mu    sync.Mutex
 	files map[string]string    // texts by the names of files, relative to the site's folder
-	names map[[2]string]string // files by the requiring file and the name that it requires
+	names map[[2]string]string // files by requiring file and required name
 	bytes int                  // length of all texts
 }
 

@@ -81,7 +81,7 @@ type Query struct {
 	joins, where   []string
 	joinArgs, args []any
 	keys           []key
-	order, signer  string // the ORDER BY expressions, and the words of "sort", for which alone a cursor is valid
+	order, signer  string // the ORDER BY expressions, and the values of "sort", to which cursors are bound
 	cursor         signed.Signer
 	dialect        store.Dialect
 }
@@ -182,7 +182,7 @@ type compiler struct {
 	scheme     *Scheme
 	view, edit Set
 	statuses   []Status
-	stated     []Status // from status=; nil if there is none
+	stated     []Status // statuses in "status="; nil without that term
 	narrowed   bool     // to templates that the selector names
 	sorts      []Value
 	after      *Value
@@ -573,7 +573,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 // Count returns the SQL and the arguments of a query that counts the pages after the cursor, ignoring the limit.
 func (q *Query) Count() (string, []any) {
 	joins, args := "", q.args
-	if len(q.joins) > 0 { // the condition of a cursor may refer to them
+	if len(q.joins) > 0 { // the condition of a cursor may refer to joined tables
 		joins, args = strings.Join(q.joins, ""), slices.Concat(q.joinArgs, q.args)
 	}
 	return "SELECT COUNT(*) FROM cms_pages p" + joins + " WHERE " + strings.Join(q.where, " AND "), args

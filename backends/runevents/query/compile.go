@@ -54,7 +54,7 @@ func (s *statement) release() {
 // numbered, so the parts of a query can be compiled in any order.
 type compiler struct {
 	dialect   store.Dialect
-	collation string // for regular expressions on PostgreSQL, quoted; empty for that of the column
+	collation string // quoted collation for regular expressions on PostgreSQL; empty for the column's collation
 	cutoff    int64  // nodes that became inactive before are about to be deleted
 	distinct  *window
 	args      []any

@@ -5,7 +5,7 @@ import "strings"
 // window is the time span of distinct_resources, a parameter that selects the latest event of each resource.
 type window struct {
 	start, end int64
-	latest     []*latestExpr // restrict the rows before they are compared
+	latest     []*latestExpr // conditions on the rows that are compared
 }
 
 // latestEvents returns a subquery that replaces the table of events. It has the latest event of each property of a

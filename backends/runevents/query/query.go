@@ -309,7 +309,7 @@ func wide(pl *plan, q *query, now time.Time) bool {
 	if q.entity.absent() {
 		return false
 	}
-	if pl.distinct != nil { // the query only reads what is left of the window
+	if pl.distinct != nil { // the query only reads the window
 		return !isShort(interval{pl.distinct.start, pl.distinct.end + 1}, now)
 	}
 	if _, counted := q.hours(); counted {

@@ -170,9 +170,9 @@ func (t *tableBuilder) exported(s *source, exports goja.Value) {
 // methods returns the sorted names of a class's static methods, including inherited ones, or of a plain object's
 // functions.
 func (rt *Runtime) methods(object *goja.Object) (found []string) {
-	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // what all functions have
+	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // the prototype of all functions
 	for o := object; o != nil; o = o.Prototype() {
-		if o.Prototype() == nil || o == every { // what all objects have
+		if o.Prototype() == nil || o == every { // the prototype of all objects
 			break
 		}
 		for _, name := range o.GetOwnPropertyNames() {
@@ -298,7 +298,7 @@ func (t *tableBuilder) classes(s *source, exports goja.Value) {
 			add(key, key, value)
 		}
 	}
-	if len(t.rt.methods(object)) > 0 { // a module whose exports are the methods
+	if len(t.rt.methods(object)) > 0 { // the exports of the module are methods
 		add(handlerName(s.name), "", object)
 	}
 }

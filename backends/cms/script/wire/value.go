@@ -19,7 +19,7 @@ const (
 	String byte = 's'
 	List   byte = 'l'
 	Object byte = 'o'
-	JSON   byte = 'j' // as its text
+	JSON   byte = 'j' // followed by the text
 )
 
 // MaxNesting limits the nesting of values.

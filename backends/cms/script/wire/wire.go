@@ -21,7 +21,7 @@ const (
 	Load                    // asks for the classes of files
 	Table                   // asks for the table of Routes.js
 	Call                    // calls a method
-	Result                  // answers one of these
+	Result                  // answers one of the requests above
 	Reply                   // answers an operation
 	Refusal                 // answers an operation that has failed
 	Log                     // a line for the log
@@ -195,7 +195,7 @@ const (
 
 // RefusedError is the error of an operation that the gateway has refused.
 type RefusedError struct {
-	Code    int    // 400 to 499 if the client may know it, or 0
+	Code    int    // 400 to 499 if the client may see the error, otherwise 0
 	Message string // for the script
 	// Cause is the number that the gateway has given to an error whose text the script must not see, or 0.
 	Cause uint64

@@ -156,7 +156,7 @@ type work struct {
 	begun       time.Time
 	until       time.Time
 	interrupted time.Time // when the call was interrupted because of its memory
-	thread      int       // the thread in which calls run
+	thread      int       // ID of the thread in which calls run
 	demoted     bool      // whether the thread has lost its priority
 }
 
