@@ -123,7 +123,7 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 	}
 	page, err := p.restoreState(c, s, u, &next, title, fields)
 	if err == nil && oldStatus == selector.Unpublished {
-		err = p.notify(c, TopicPublished, page) // become sees a published page, and does not notify
+		err = p.notify(c, TopicPublished, page) // restoreState gets a published page, and does not notify webhooks
 	}
 	return page, err
 }
