@@ -166,7 +166,7 @@ var defaultMethods = map[string]handler.Func{
 	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
 }
 
-// calledByAPI is a placeholder for the methods of /auth, which the API calls directly. It always returns an error.
+// calledByAPI always returns an error. It is a placeholder for the methods of /auth, which the API calls directly.
 func calledByAPI(context.Context, *handler.Call) (any, error) {
 	return nil, errors.New("cms: a method of /auth is called as others are")
 }
@@ -194,7 +194,8 @@ func defaults(current *settings.Settings) []routes.Entry {
 func (s *Server) logFailure(err error) {
 	fields := []zap.Field{zap.Error(err)}
 	if located, ok := errors.AsType[*routes.Error](err); ok {
-		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line), zap.Int("column", located.At.Column))
+		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line),
+			zap.Int("column", located.At.Column))
 	}
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
 }

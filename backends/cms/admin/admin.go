@@ -76,8 +76,8 @@ type admin struct {
 func New(s *kernel.Server, o Options) http.Handler {
 	a := &admin{s, o}
 	return pages.New(pages.Options[*call]{
-		Look: assets(), Table: table, Begin: a.begin, Admit: requireMember, Called: "the administration", Part: "Site", Closed: true,
-		BaseURL: s.BaseURL, Mount: o.Mount,
+		Look: assets(), Table: table, Begin: a.begin, Admit: requireMember, Called: "the administration",
+		Part: "Site", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
 		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
 		Signer: func() signed.Signer { return s.Signer("form") }, Bar: o.Bar, Logger: s.Logger(),
 	})

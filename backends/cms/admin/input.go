@@ -149,8 +149,8 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		for index, item := range asList(value) {
 			values, _ := item.(map[string]any)
 			kind, _ := values["type"].(string)
-			i.Blocks = append(i.Blocks, block{kind, index, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(index)+
-				".")})
+			inputs := s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(index)+".")
+			i.Blocks = append(i.Blocks, block{kind, index, inputs})
 		}
 	default:
 		i.Text = plainText(value)

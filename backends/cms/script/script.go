@@ -320,7 +320,9 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	converted := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, methodName := range c.methods {
 		m := &method{file: c.file, export: c.export, class: name, name: methodName, lane: p.lanes[name+"."+methodName]}
-		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
+		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) {
+			return p.call(ctx, m, call)
+		}
 	}
 	return converted, true
 }

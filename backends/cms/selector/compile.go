@@ -402,7 +402,8 @@ func (c *compiler) visible() {
 		}
 		return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
 	}
-	either := slices.DeleteFunc([]string{allowed(public, c.view), allowed(restricted, c.edit)}, func(s string) bool { return s == "" })
+	either := []string{allowed(public, c.view), allowed(restricted, c.edit)}
+	either = slices.DeleteFunc(either, func(condition string) bool { return condition == "" })
 	if len(either) == 0 {
 		either = []string{"1 = 0"}
 	}

@@ -332,7 +332,8 @@ func (i *importer) file(ctx context.Context, f *file) error {
 			return i.describe(ctx, p.Path, f, list, entry)
 		}
 	}
-	changed, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
+	place := content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}
+	changed, err := i.Files.Receive(ctx, site, place, f.Name, body)
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,12 @@ import (
 var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
 
 func init() {
-	namespaceMember := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
+	// of returns a member whose value is an object with the members of a namespace.
+	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
-		"pages": namespaceMember(&pages), "users": namespaceMember(&users), "templates": namespaceMember(&templates), "fields": namespaceMember(&fields), "cache": namespaceMember(&cache),
-		"http": namespaceMember(&fetch), "log": namespaceMember(&log), "console": namespaceMember(&console), "RestApiHelper": namespaceMember(&helper),
-		"sanitizer": namespaceMember(&sanitizers), "input": namespaceMember(&input), "session": namespaceMember(&session),
+		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
+		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
+		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   hostValue(wire.Config),
 	})
@@ -68,7 +69,8 @@ func init() {
 				rt.fail("the file is larger than 8 MiB")
 			}
 			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
-			return rt.decoded(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, isObject), name), content)))
+			ask = wire.AppendText(wire.AppendText(wire.AppendBool(ask, isObject), name), content)
+			return rt.decoded(rt.ask(wire.Attach, ask))
 		}},
 		// file(file, size) returns an answer with the file. To send it, the method must return it.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {

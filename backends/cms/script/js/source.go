@@ -250,8 +250,8 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 				}
 			}
 		}
-	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" && name != "names" &&
-		!sanitize.Known(name):
+	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" &&
+		name != "names" && !sanitize.Known(name):
 		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
 	case object != nil && object.Name == "sanitizer" && !l.shadowed && (name == "apply" || name == "valid") &&
 		len(call.ArgumentList) > 1:

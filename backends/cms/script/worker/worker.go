@@ -199,7 +199,8 @@ func (w *work) check() {
 	}
 	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
 	switch {
-	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
+	case taken > MaxMemory &&
+		(taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
 		os.Exit(MemoryExit)
 	case taken > MaxMemory:
 		if w.interrupted.IsZero() {
