@@ -81,8 +81,9 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	return file, s.keep(required, file, text), nil
 }
 
-// keep stores the text of a file, and that required refers to the file, within the limits. If another call has stored
-// the file before, keep returns the stored text, so that all callers get the same text.
+// keep stores the text of a file within the limits, and records that required refers to the file. required is the
+// requiring file and the required name. If another call has stored the file before, keep returns the stored text, so
+// that all callers get the same text.
 func (s *sources) keep(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -235,7 +235,7 @@ func or(conditions []string) string {
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// singleField compiles a term whose field must not be combined with others.
+// singleField compiles a term on the field name, which must not be combined with other fields by |.
 func (c *compiler) singleField(name Name, t Term) error {
 	switch name.Text {
 	case "template":

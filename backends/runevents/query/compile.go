@@ -108,8 +108,8 @@ func (c *compiler) literal(v any) string {
 	return c.arg(v)
 }
 
-// open returns the scope of a query or inner query. The suffix of a scope keeps the aliases of its tables unique. open
-// also determines narrow and latest.
+// open returns a scope for a query or inner query, with narrow and latest set according to the conditions of the query.
+// The suffix of the scope keeps the aliases of its tables unique.
 func (c *compiler) open(q *query) *scope {
 	s := &scope{c: c, q: q, joined: make(map[string]bool)}
 	if c.levels > 0 {
