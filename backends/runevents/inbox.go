@@ -152,7 +152,7 @@ func (s *Service) fileInBackground() {
 	for {
 		select {
 		case <-s.inbox.enough:
-			if !s.inbox.stuck(s.o.Now()) {
+			if !s.inbox.failedRecently(s.o.Now()) {
 				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.full()))
 			}
 		case <-ticker.C:
@@ -163,9 +163,9 @@ func (s *Service) fileInBackground() {
 	}
 }
 
-// stuck reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker of
-// fileInBackground only.
-func (in *inbox) stuck(now time.Time) bool {
+// failedRecently reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker
+// of fileInBackground only.
+func (in *inbox) failedRecently(now time.Time) bool {
 	failed := in.failed.Load()
 	return failed != 0 && now.Sub(time.Unix(0, failed)) < inboxWait
 }
@@ -173,7 +173,7 @@ func (in *inbox) stuck(now time.Time) bool {
 // beforeQuery settles the inbox before a query. If filing fails, the query reads only the reports filed so far, and the
 // status of the service shows the failure.
 func (s *Service) beforeQuery(ctx context.Context) {
-	if s.inbox != nil && !s.inbox.stuck(s.o.Now()) {
+	if s.inbox != nil && !s.inbox.failedRecently(s.o.Now()) {
 		s.settleAndLog(ctx)
 	}
 }
@@ -259,7 +259,7 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 		return done, err
 	}
 	if err = s.asPayloadError(err); IsPayload(err) {
-		err = s.giveUp(reports[0].inbox, reports[0].certname, err)
+		err = s.rejectFromInbox(reports[0].inbox, reports[0].certname, err)
 	}
 	if err != nil {
 		return 0, err
@@ -302,7 +302,7 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 		return nil, 0, fmt.Errorf("reading the inbox: %w", err)
 	}
 	for id, reason := range unreadable {
-		if err := s.giveUp(id, "", reason); err != nil {
+		if err := s.rejectFromInbox(id, "", reason); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -324,8 +324,8 @@ func unpack(version int, since int64, payload []byte) (*report, error) {
 	return r, nil
 }
 
-// giveUp moves a report from the inbox to the list of rejected commands.
-func (s *Service) giveUp(id int64, certname string, reason error) error {
+// rejectFromInbox moves a report from the inbox to the list of rejected commands.
+func (s *Service) rejectFromInbox(id int64, certname string, reason error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), writeTimeout)
 	defer cancel()
 	c := Command{Name: storeReport, Certname: certname}

@@ -58,7 +58,7 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j, err := s.take(c)
+	j, err := s.enqueueReport(c)
 	if err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// take parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the writer does
-// not wait for reports that are in the queue already.
-func (s *Service) take(c Command) (*job, error) {
+// enqueueReport parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the
+// writer does not wait for reports that are in the queue already.
+func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
 	since := now.Add(-s.o.EventTTL).UnixMilli()

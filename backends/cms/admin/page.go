@@ -257,7 +257,7 @@ func (c *call) parent(id int64) (*content.Page, error) {
 }
 
 func (c *call) askTemplate(parent *content.Page) error {
-	list, err := c.creatable(parent)
+	list, err := c.creatableTemplates(parent)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ var treeList = resource.List[*call, *content.Page]{
 		if h.Above, err = c.ancestors(page); err != nil {
 			return err
 		}
-		allowed, err := c.creatable(page)
+		allowed, err := c.creatableTemplates(page)
 		if len(allowed) > 0 {
 			h.New = resource.Target{Label: "New page below", Path: "/new?parent=" + itoa(page.ID)}
 		}
@@ -190,8 +190,8 @@ func (c *call) ancestors(page *content.Page) (list []resource.Target, err error)
 	return list, nil
 }
 
-// creatable returns the templates of the pages that the user may create below parent.
-func (c *call) creatable(parent *content.Page) (list []*content.Template, err error) {
+// creatableTemplates returns the templates of the pages that the user may create below parent.
+func (c *call) creatableTemplates(parent *content.Page) (list []*content.Template, err error) {
 	all, err := c.Content.Templates(c.ctx(), c.user)
 	if err != nil {
 		return nil, err

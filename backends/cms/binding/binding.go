@@ -166,8 +166,8 @@ func account(a *accounts.Account) script.Object {
 	return script.Object{"id": a.ID, "name": a.Name, "roles": append([]string{kernel.RoleGuest}, a.Roles...)}
 }
 
-// known reports whether scripts may see an account. They see neither the guest nor disabled users.
-func known(a *accounts.Account) bool {
+// isVisible reports whether scripts may see an account. They see neither the guest nor disabled users.
+func isVisible(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
@@ -181,7 +181,7 @@ func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Objec
 			return nil, err
 		}
 		for _, a := range found {
-			if after = a.ID; known(a) && len(list) < limit {
+			if after = a.ID; isVisible(a) && len(list) < limit {
 				list = append(list, account(a))
 			}
 		}
@@ -199,7 +199,7 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 	} else {
 		found, err = s.accounts.Named(ctx, idOrName)
 	}
-	if kernel.IsNotFound(err) || err == nil && !known(found) {
+	if kernel.IsNotFound(err) || err == nil && !isVisible(found) {
 		return nil, nil
 	}
 	if err != nil {

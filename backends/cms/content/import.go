@@ -32,7 +32,7 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 	for i := range pages {
 		edits[i] = pages[i].Edit
 		edits[i].incomplete = true
-		if edits[i].Fields, err = plain(edits[i].Fields); err != nil {
+		if edits[i].Fields, err = plainValues(edits[i].Fields); err != nil {
 			return withPath(pages[i].Path, err)
 		}
 	}

@@ -231,7 +231,7 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			if err := s.takeDraft(&next); err != nil {
 				return err
 			}
-			_, err := p.write(c, s, kernel.Site(), page, &next, s.store(next.Fields), p.Moment())
+			_, err := p.write(c, s, kernel.Site(), page, &next, s.encodeFields(next.Fields), p.Moment())
 			return err
 		}},
 	} {

@@ -23,7 +23,7 @@ type Revision struct {
 // last 50 revisions.
 func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	_, err := c.Exec("INSERT INTO cms_page_revisions (page_id, rev, title, data, by_user, at) VALUES (?, ?, ?, ?, ?, ?)",
-		page.ID, page.Version, page.Title, s.store(page.Fields), page.ModifiedBy, page.Modified)
+		page.ID, page.Version, page.Title, s.encodeFields(page.Fields), page.ModifiedBy, page.Modified)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (p *Content) restoreState(
 			page.Fields[name] = value
 		}
 	}
-	if err := s.complete(&page); err != nil {
+	if err := s.checkRequired(&page); err != nil {
 		return nil, err
 	}
-	return p.write(c, s, u, previous, &page, s.store(page.Fields), p.Moment())
+	return p.write(c, s, u, previous, &page, s.encodeFields(page.Fields), p.Moment())
 }

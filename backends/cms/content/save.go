@@ -64,7 +64,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	if err != nil {
 		return nil, err
 	}
-	if e.Fields, err = plain(e.Fields); err != nil {
+	if e.Fields, err = plainValues(e.Fields); err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
@@ -89,9 +89,9 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	return page, nil
 }
 
-// plain converts values of any Go types to the types that encoding/json decodes into any. It returns an error if the
-// values exceed maxData bytes as JSON.
-func plain(fields map[string]any) (map[string]any, error) {
+// plainValues converts values of any Go types to the types that encoding/json decodes into any. It returns an error if
+// the values exceed maxData bytes as JSON.
+func plainValues(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		return nil, kernel.Invalid("fields", "type", "these values are no JSON")
@@ -133,7 +133,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err := p.schedule(page, e); err != nil {
 		return nil, err
 	}
-	if err := s.complete(page); err != nil && !e.incomplete {
+	if err := s.checkRequired(page); err != nil && !e.incomplete {
 		return nil, err
 	}
 	if parent != nil {
@@ -178,7 +178,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if page.Published != 0 {
 		err = p.notify(c, TopicPublished, page)
 	}
-	return s.shown(u, page), err
+	return s.withoutEditorData(u, page), err
 }
 
 // edit changes a page. If the name is to be changed, the caller's transaction must have entered gateTree.
@@ -215,7 +215,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return s.keepDraft(c, u, &previous, page)
 	}
 	now := p.Moment()
-	if err := s.complete(page); err != nil && !e.incomplete {
+	if err := s.checkRequired(page); err != nil && !e.incomplete {
 		return nil, err
 	}
 	if e.Name != nil && *e.Name != page.Name {
@@ -326,15 +326,15 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	if err := apierror.Join(faults...); err != nil {
 		return "", err
 	}
-	values := s.store(page.Fields)
+	values := s.encodeFields(page.Fields)
 	if len(values) > maxData {
 		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", maxData))
 	}
 	return values, nil
 }
 
-// complete returns an error that names the required fields without a value, unless the page is unpublished.
-func (s *schema) complete(page *Page) error {
+// checkRequired returns an error that names the required fields without a value, unless the page is unpublished.
+func (s *schema) checkRequired(page *Page) error {
 	if page.status == selector.Unpublished {
 		return nil
 	}
@@ -359,12 +359,12 @@ func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 			return kernel.Conflict("the template %s allows one page, and it exists already", t.Name)
 		}
 	}
-	return s.below(c, t, parent)
+	return s.checkParent(c, t, parent)
 }
 
-// below returns an error if a page of template t must not be below parent. In contrast to fits, it does not check the
-// number of pages of the template, so it is also used for pages that already exist.
-func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
+// checkParent returns an error if a page of template t must not be below parent. In contrast to fits, it does not check
+// the number of pages of the template, so it is also used for pages that already exist.
+func (s *schema) checkParent(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
 		var exists bool
 		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&exists); err != nil {

@@ -32,8 +32,8 @@ func (s *schema) byKey(fields map[string]any) map[string]any {
 	return stored
 }
 
-// store returns the values as JSON text for the database.
-func (s *schema) store(fields map[string]any) string { return encode(s.byKey(fields)) }
+// encodeFields returns the values as JSON text for the database.
+func (s *schema) encodeFields(fields map[string]any) string { return encode(s.byKey(fields)) }
 
 // byName returns the stored values of the template's fields by field name. dropped reports whether there were values of
 // other fields, also within blocks.
@@ -89,14 +89,14 @@ func (f *Field) fits(value any) bool {
 	case bool:
 		return f.Type == TypeBool || f.Type == TypeJSON
 	case []any:
-		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(element any) bool { return !f.lists(element) })
+		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(element any) bool { return !f.isListElement(element) })
 	}
 	return f.Type == TypeJSON
 }
 
-// lists reports whether value is a valid element of a stored list in field f. It returns false if f does not have
-// lists.
-func (f *Field) lists(value any) bool {
+// isListElement reports whether value is a valid element of a stored list in field f. It returns false if f does not
+// have lists.
+func (f *Field) isListElement(value any) bool {
 	ok := false
 	switch f.Type {
 	case TypePage:

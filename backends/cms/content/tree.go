@@ -42,7 +42,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if inside || id == parent {
 			return kernel.Invalid("parent", "inside", "a page cannot be below itself")
 		}
-		if err := s.below(c, s.names[page.Template], target); err != nil {
+		if err := s.checkParent(c, s.names[page.Template], target); err != nil {
 			return err
 		}
 		previous, now := page.Path, p.Moment()
@@ -401,7 +401,7 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 			}
 		}
 		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?",
-			s.store(page.Fields), page.ID); err != nil {
+			s.encodeFields(page.Fields), page.ID); err != nil {
 			return err
 		}
 		if err := s.index(c, &page, previous); err != nil {

@@ -229,7 +229,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 	}
 	left := max(time.Until(until), time.Microsecond).Microseconds()
 	if err := p.conn.Send(question(wire.AppendUint(p.conn.Begin(kind), uint64(left)))); err != nil { //nolint:gosec // G115: positive
-		return nil, p.unsent(err)
+		return nil, p.sendError(err)
 	}
 	for {
 		kind, payload, err := p.conn.Read()
@@ -250,13 +250,13 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 			frame = wire.AppendUint(wire.AppendText(frame, refused.Message), refused.Cause)
 		}
 		if err := p.conn.Send(frame); err != nil {
-			return nil, p.unsent(err)
+			return nil, p.sendError(err)
 		}
 	}
 }
 
-// unsent returns the error for a frame that could not be sent because of err.
-func (p *process) unsent(err error) error {
+// sendError returns the error for a frame that could not be sent because of err.
+func (p *process) sendError(err error) error {
 	if errors.Is(err, wire.ErrLong) {
 		p.kill()
 		<-p.gone

@@ -206,7 +206,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	h := &host{engine: e, program: p, ctx: ctx, call: &handler.Call{User: handler.User{Name: "guest"}}}
 	result, err := r.run(h, question, arguments)
 	if err != nil {
-		e.pool.back(r, false)
+		e.pool.putBack(r, false)
 		return nil, table, &routes.Error{
 			At:      routes.Position{File: "api"},
 			Message: "the files of the site cannot be loaded: " + err.Error(),
@@ -216,7 +216,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 		p.lanes = e.follow(p.classes)
 		e.current.Store(p)
 	}
-	e.pool.back(r, true)
+	e.pool.putBack(r, true)
 	if err != nil {
 		return nil, table, err
 	}
@@ -337,7 +337,7 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 		return nil, err
 	}
 	reusable := false
-	defer func() { p.engine.pool.give(t, reusable) }() // also after a panic
+	defer func() { p.engine.pool.release(t, reusable) }() // also after a panic
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)

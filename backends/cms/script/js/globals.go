@@ -392,7 +392,7 @@ func logs(level byte) member {
 			if i > 0 {
 				line.WriteByte(' ')
 			}
-			line.WriteString(rt.shown(arg))
+			line.WriteString(rt.logText(arg))
 			if line.Len() > maxLine {
 				break
 			}
@@ -403,8 +403,8 @@ func logs(level byte) member {
 	}}
 }
 
-// shown formats a value for the log, like a browser's console.
-func (rt *Runtime) shown(v goja.Value) string {
+// logText formats a value for the log, like a browser's console.
+func (rt *Runtime) logText(v goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok {
 		return v.String()
