@@ -102,14 +102,14 @@ type Server struct {
 	mount    string       // path of the administration
 	admin    http.Handler // nil if there is no administration
 	networks []netip.Prefix
-	sitemaps chan struct{} // semaphore of those that write a sitemap
+	sitemaps chan struct{} // limits the sitemaps that are written at the same time
 
 	loading sync.Mutex // held while files are read
 	scripts *script.Engine
 	state   atomic.Pointer[State]
 
 	mu  sync.Mutex
-	end func() // ends what Start began; nil if it began nothing
+	end func() // ends the background work; nil if Start has started none
 }
 
 // Schemas returns the tables of the CMS.
@@ -180,7 +180,7 @@ func Offline(o Options) (*Server, error) {
 	s.scripts = script.New(script.Options{
 		Site: s.Site, Logger: s.Logger, Now: s.Now, Pages: binding.Pages(s.content), Files: binding.Files(s.files),
 		Users:     binding.Users(s.accounts),
-		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.known, Hosts: s.hosts,
+		Templates: binding.Templates(s.content), Fields: binding.Fields(s.content), Config: s.scriptSettings, Hosts: s.hosts,
 		Networks:  o.Networks,
 		InProcess: o.InProcess, Ended: o.Meter.Ended,
 	})
@@ -210,7 +210,7 @@ func Check(site string) (state State, err error) {
 	if s.settings, err = settings.Open(site); err != nil {
 		return state, err
 	}
-	s.scripts = script.New(script.Options{Site: site, Config: s.known, Hosts: s.hosts})
+	s.scripts = script.New(script.Options{Site: site, Config: s.scriptSettings, Hosts: s.hosts})
 	defer s.scripts.Close()
 	table, program, err := s.load()
 	if err != nil {
@@ -218,9 +218,6 @@ func Check(site string) (state State, err error) {
 	}
 	return State{Table: table, Loaded: s.Now(), Warnings: program.Warnings()}, nil
 }
-
-// Settings returns the settings of the site.
-func (s *Server) Settings() *settings.Store { return s.settings }
 
 // Accounts returns the accounts of the site.
 func (s *Server) Accounts() *accounts.Accounts { return s.accounts }
@@ -337,7 +334,7 @@ func (s *Server) closeRooms() {
 type Installed struct {
 	Files    []string // relative to the site's folder
 	Pages    []string // their paths
-	Password string   // of the first superuser, shown only once; empty if there already was one
+	Password string   // password of the new superuser; empty if there was a superuser already
 }
 
 // Install creates the parts of a new site that do not exist yet: its files, the pages and templates that every site

@@ -207,7 +207,7 @@ func onBoth(t *testing.T, set settings.Settings, test func(s *site)) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) { test(newSite(t, db, set)) })
 }
 
-func TestNone(t *testing.T) {
+func TestModeNone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{}, func(s *site) {
 		s.expect("GET", "/api/users", "", 200, `{"users":[{"id":2,"name":"ann"}]}`)

@@ -166,7 +166,7 @@ var defaultMethods = map[string]handler.Func{
 	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
 }
 
-// calledByAPI is a placeholder for the methods of /auth, which the API calls directly. It always returns an error.
+// calledByAPI always returns an error. It is a placeholder for the methods of /auth, which the API calls directly.
 func calledByAPI(context.Context, *handler.Call) (any, error) {
 	return nil, errors.New("cms: a method of /auth is called as others are")
 }
@@ -190,17 +190,18 @@ func defaults(current *settings.Settings) []routes.Entry {
 	return append(list, api.ContentRoutes(current.Serves())...)
 }
 
-// tell logs the error because of which the changed files are not in use.
-func (s *Server) tell(err error) {
+// logFailure logs the error because of which the changed files are not in use.
+func (s *Server) logFailure(err error) {
 	fields := []zap.Field{zap.Error(err)}
 	if located, ok := errors.AsType[*routes.Error](err); ok {
-		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line), zap.Int("column", located.At.Column))
+		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line),
+			zap.Int("column", located.At.Column))
 	}
 	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
 }
 
-// known returns the settings that scripts may read, by name.
-func (s *Server) known() map[string]any {
+// scriptSettings returns the settings that scripts may read, by name.
+func (s *Server) scriptSettings() map[string]any {
 	now := s.settings.Current()
 	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
 }

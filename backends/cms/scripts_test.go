@@ -119,8 +119,8 @@ func reloadUnderLoad(s *site) {
 	}
 }
 
-// TestSessionOfTwoCalls checks that values that concurrent calls store in one session are all kept.
-func TestSessionOfTwoCalls(t *testing.T) {
+// TestConcurrentSessionWrites checks that values that concurrent calls store in one session are all kept.
+func TestConcurrentSessionWrites(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{Auth: settings.Session}, func(s *site) {
 		s.file("api/Two.js", `exports.Two = class Two {

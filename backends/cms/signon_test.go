@@ -159,7 +159,7 @@ func TestSignOn(t *testing.T) {
 	})
 }
 
-func TestSignOnNone(t *testing.T) {
+func TestSignOnWithoutProvider(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		o := newOffice(t, db)

@@ -86,7 +86,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 	}
 	s.Logger().Error("sitemap not written", zap.Error(err))
 	if out.n > 0 {
-		panic(http.ErrAbortHandler) // the client sees that it is not whole
+		panic(http.ErrAbortHandler) // the client detects the incomplete answer
 	}
 	w.Header().Del("Cache-Control")
 	http.Error(w, "the sitemap cannot be read now", http.StatusServiceUnavailable)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// lookEvery is the interval at which the files are checked for changes. A change is used once two checks in a row
-	// have found the same state.
-	lookEvery = 500 * time.Millisecond
+	// checkInterval is the interval at which the files are checked for changes. A change is used once two checks in a
+	// row have found the same state.
+	checkInterval = 500 * time.Millisecond
 	// maxWatched limits the number of files that are checked.
 	maxWatched = 10_000
 )
@@ -23,7 +23,7 @@ const (
 // watch reloads the files of the site when they have changed, until ctx is done. It compares sizes and modification
 // times, because these also work in a folder that several nodes share.
 func (s *Server) watch(ctx context.Context) {
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(checkInterval)
 	defer look.Stop()
 	used := fingerprint(s.Site)
 	previous := used
@@ -37,7 +37,7 @@ func (s *Server) watch(ctx context.Context) {
 		if now == previous && now != used {
 			used = now
 			if err := s.Reload(); err != nil {
-				s.tell(err)
+				s.logFailure(err)
 			} else {
 				s.Logger().Info("the changed files of the site are in use", zap.Int("routes", len(s.table().Routes())))
 			}

@@ -42,9 +42,9 @@ func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, name, bar)
 }
 
-// toPage redirects to the page. The location is relative, so that the redirect also works behind a proxy that removes a
-// prefix of the path.
-func (e *Endpoint) toPage(w http.ResponseWriter, _ *http.Request) {
+// redirectToPage redirects to the page. The location is relative, so that the redirect also works behind a proxy that
+// removes a prefix of the path.
+func (e *Endpoint) redirectToPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", path.Base(e.prefix)+"/")
 	w.WriteHeader(http.StatusPermanentRedirect)
 }

@@ -77,7 +77,7 @@ func TestFaultOfTheDatabase(t *testing.T) {
 			t.Errorf("%d, %+v, %v", s.RejectedCount(), list, err)
 		}
 		// A server that nobody sends anything any more is tried again.
-		_ = s.judge(sql.ErrConnDone)
+		_ = s.recordResult(sql.ErrConnDone)
 		if code := s.status(); code != http.StatusServiceUnavailable {
 			t.Errorf("status %d", code)
 		}
@@ -145,8 +145,8 @@ func TestRejectedBound(t *testing.T) {
 	})
 }
 
-// TestFuture: a clock gone wrong makes nothing that no purge reaches.
-func TestFuture(t *testing.T) {
+// TestTimesInTheFuture: a clock gone wrong makes nothing that no purge reaches.
+func TestTimesInTheFuture(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.start(t)

@@ -23,8 +23,8 @@ const (
 	inboxReports = batchReports
 	inboxBytes   = 16 << 20
 	inboxWait    = 10 * time.Second
-	// inboxFull is the number of waiting reports from which on new reports are refused. So many only wait if filing
-	// fails.
+	// inboxFull is the number of waiting reports at which new reports are refused. Only if filing fails, so many
+	// reports wait.
 	inboxFull = 16 * inboxReports
 )
 
@@ -41,7 +41,7 @@ type inbox struct {
 	filer  *writer             // used by the holder of filing
 	enough chan struct{}       // capacity 1; signals that there is a full batch
 	length atomic.Int64        // rows of the table, as far as this process knows
-	failed atomic.Int64        // when filing last failed, in Unix nanoseconds; 0 if it did not
+	failed atomic.Int64        // Unix time in nanoseconds at which filing failed; 0 if it last succeeded
 
 	mu      sync.Mutex
 	reports []*report // in the order of their numbers
@@ -104,7 +104,7 @@ func (in *inbox) add(reports []*report) {
 			in.reports = append(in.reports, r)
 			in.bytes += r.size
 		}
-		r.payload = nil // the table has it
+		r.payload = nil // the payload is in the table
 	}
 	if len(in.reports) >= inboxReports || in.bytes >= inboxBytes {
 		select {
@@ -145,27 +145,27 @@ func (in *inbox) take(last int64) []*report {
 	return taken
 }
 
-// tend files reports in the background until the service ends.
-func (s *Service) tend() {
+// fileInBackground files reports in the background until the service ends.
+func (s *Service) fileInBackground() {
 	ticker := time.NewTicker(inboxWait)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-s.inbox.enough:
-			if !s.inbox.stuck(s.o.Now()) {
-				s.filed(s.ctx, s.file(s.ctx, s.inbox.full()))
+			if !s.inbox.failedRecently(s.o.Now()) {
+				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.full()))
 			}
 		case <-ticker.C:
-			s.settled(s.ctx)
+			s.settleAndLog(s.ctx)
 		case <-s.ctx.Done():
 			return
 		}
 	}
 }
 
-// stuck reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker of tend
-// only.
-func (in *inbox) stuck(now time.Time) bool {
+// failedRecently reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker
+// of fileInBackground only.
+func (in *inbox) failedRecently(now time.Time) bool {
 	failed := in.failed.Load()
 	return failed != 0 && now.Sub(time.Unix(0, failed)) < inboxWait
 }
@@ -173,15 +173,15 @@ func (in *inbox) stuck(now time.Time) bool {
 // beforeQuery settles the inbox before a query. If filing fails, the query reads only the reports filed so far, and the
 // status of the service shows the failure.
 func (s *Service) beforeQuery(ctx context.Context) {
-	if s.inbox != nil && !s.inbox.stuck(s.o.Now()) {
-		s.settled(ctx)
+	if s.inbox != nil && !s.inbox.failedRecently(s.o.Now()) {
+		s.settleAndLog(ctx)
 	}
 }
 
-// settled settles the inbox, and logs an error.
-func (s *Service) settled(ctx context.Context) { s.filed(ctx, s.Settle(ctx)) }
+// settleAndLog settles the inbox, and logs an error.
+func (s *Service) settleAndLog(ctx context.Context) { s.logFilingError(ctx, s.Settle(ctx)) }
 
-func (s *Service) filed(ctx context.Context, err error) {
+func (s *Service) logFilingError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 		s.logger.Error("storing acknowledged reports", zap.Error(err))
 	}
@@ -258,8 +258,8 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 		}
 		return done, err
 	}
-	if err = s.payloads(err); IsPayload(err) {
-		err = s.giveUp(reports[0].inbox, reports[0].certname, err)
+	if err = s.asPayloadError(err); IsPayload(err) {
+		err = s.rejectFromInbox(reports[0].inbox, reports[0].certname, err)
 	}
 	if err != nil {
 		return 0, err
@@ -302,7 +302,7 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 		return nil, 0, fmt.Errorf("reading the inbox: %w", err)
 	}
 	for id, reason := range unreadable {
-		if err := s.giveUp(id, "", reason); err != nil {
+		if err := s.rejectFromInbox(id, "", reason); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -324,8 +324,8 @@ func unpack(version int, since int64, payload []byte) (*report, error) {
 	return r, nil
 }
 
-// giveUp moves a report from the inbox to the list of rejected commands.
-func (s *Service) giveUp(id int64, certname string, reason error) error {
+// rejectFromInbox moves a report from the inbox to the list of rejected commands.
+func (s *Service) rejectFromInbox(id int64, certname string, reason error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), writeTimeout)
 	defer cancel()
 	c := Command{Name: storeReport, Certname: certname}
@@ -334,13 +334,13 @@ func (s *Service) giveUp(id int64, certname string, reason error) error {
 		return conn.Row(`SELECT version, payload FROM run_inbox WHERE id = ?`, id).Scan(&c.Version, &payload)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // another process has filed it
+		return nil // another process has filed the report
 	}
 	if err != nil {
 		return fmt.Errorf("reading a report that cannot be stored: %w", err)
 	}
 	if c.Payload, err = packed.Append(nil, payload, maxUnpacked); err != nil {
-		c.Payload = payload // somebody may be able to repair it
+		c.Payload = payload // somebody may be able to repair the payload
 		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is",
 			zap.Int64("inbox", id), zap.Error(err))
 	}

@@ -87,9 +87,9 @@ func TestInbox(t *testing.T) {
 	s.whole(t)
 }
 
-// TestInboxOfOthers checks that the reports that a process has acknowledged are in the answers of another process
+// TestInboxOfOtherProcess checks that the reports that a process has acknowledged are in the answers of another process
 // on the same file, for instance the next one after a kill, and are stored once.
-func TestInboxOfOthers(t *testing.T) {
+func TestInboxOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
 	s.reportsOf(t, 40)
@@ -179,8 +179,8 @@ func TestInboxIsFiledByItself(t *testing.T) {
 	}
 }
 
-// TestInboxAtTheEnd checks that a service that closes leaves no reports in the inbox.
-func TestInboxAtTheEnd(t *testing.T) {
+// TestInboxAtClose checks that a service that closes leaves no reports in the inbox.
+func TestInboxAtClose(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
 	s.reportsOf(t, 5)
@@ -265,9 +265,9 @@ func TestInboxRejects(t *testing.T) {
 	}
 }
 
-// TestInboxOfTwo checks that a process that still holds a report which another one has filed does not mistake the
-// next report of the emptied inbox for it.
-func TestInboxOfTwo(t *testing.T) {
+// TestInboxSharedByTwoProcesses checks that a process that still holds a report which another one has filed does not
+// mistake the next report of the emptied inbox for it.
+func TestInboxSharedByTwoProcesses(t *testing.T) {
 	t.Parallel()
 	s, p := inboxed(t)
 	other := p.start(t)

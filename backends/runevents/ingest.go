@@ -66,16 +66,16 @@ func (s *Service) await(j *job) error {
 	}
 }
 
-// crowd describes a batch, to predict the size of the next batch.
-type crowd struct {
-	senders  int           // senders whose reports it has stored or left waiting
+// batchStats describes a batch, to predict the size of the next batch.
+type batchStats struct {
+	senders  int           // senders of the reports in the batch and in the queue
 	duration time.Duration // how long storing the batch took
 }
 
 // gather adds reports to a batch: those in the queue, those that are being read, and the next reports of the last
 // batch's senders, who are likely to send them now. It waits for the latter at most as long as it took to store the
 // last batch.
-func (s *Service) gather(jobs []*job, last crowd) []*job {
+func (s *Service) gather(jobs []*job, last batchStats) []*job {
 	var timeout, soon <-chan time.Time
 	if last.senders > 1 {
 		timer := time.NewTimer(min(last.duration, batchWait))
@@ -118,7 +118,7 @@ type writer struct {
 	*Service
 	caches     caches
 	partitions *partitions
-	last       crowd
+	last       batchStats
 }
 
 // write stores a batch of the reports in the queue in one transaction, and then frees the writer for other goroutines.
@@ -136,7 +136,7 @@ func (w *writer) write() {
 		if settled {
 			return
 		}
-		for _, j := range jobs { // after a panic, which only one of the waiting callers sees
+		for _, j := range jobs { // after a panic, which only the caller that wrote the batch sees
 			select {
 			case j.done <- errUnfinished:
 			default:
@@ -146,7 +146,7 @@ func (w *writer) write() {
 	began := time.Now()
 	w.settle(jobs)
 	settled = true
-	w.last = crowd{len(jobs) + len(w.queue), time.Since(began)}
+	w.last = batchStats{len(jobs) + len(w.queue), time.Since(began)}
 }
 
 // settle stores the reports of a batch. If they cannot be stored together, it stores them one by one, so that one bad

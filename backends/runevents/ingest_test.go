@@ -12,7 +12,7 @@ func TestGather(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		reading int64
-		last    crowd
+		last    batchStats
 		queued  int
 		coming  []time.Duration // after which reports come into the queue
 		want    int
@@ -22,10 +22,10 @@ func TestGather(t *testing.T) {
 		"waiting":         {queued: 3, want: 4},
 		"being read":      {reading: 2, queued: 1, coming: []time.Duration{batchWait / 4, batchWait / 2}, want: 4, took: batchWait / 2},
 		"read for long":   {reading: 2, coming: []time.Duration{batchWait / 2, 2 * batchWait}, want: 2, took: batchWait},
-		"a crowd":         {last: crowd{3, batchWait / 4}, reading: 1, queued: 1, coming: []time.Duration{batchWait / 8}, want: 3, took: batchWait / 8},
-		"a crowd is read": {last: crowd{2, batchWait / 4}, reading: 2, coming: []time.Duration{batchWait / 8, batchWait / 4}, want: 3, took: batchWait / 4},
-		"a crowd no more": {last: crowd{2, batchWait / 4}, want: 1, took: batchWait / 4},
-		"a slow disk":     {last: crowd{2, time.Second}, want: 1, took: batchWait},
+		"a crowd":         {last: batchStats{3, batchWait / 4}, reading: 1, queued: 1, coming: []time.Duration{batchWait / 8}, want: 3, took: batchWait / 8},
+		"a crowd is read": {last: batchStats{2, batchWait / 4}, reading: 2, coming: []time.Duration{batchWait / 8, batchWait / 4}, want: 3, took: batchWait / 4},
+		"a crowd no more": {last: batchStats{2, batchWait / 4}, want: 1, took: batchWait / 4},
+		"a slow disk":     {last: batchStats{2, time.Second}, want: 1, took: batchWait},
 		"full":            {reading: 1, queued: batchReports + 10, want: batchReports},
 	} {
 		t.Run(name, func(t *testing.T) {

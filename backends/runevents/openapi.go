@@ -32,7 +32,7 @@ func openAPI(prefix string) ([]byte, error) {
 
 func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 	if _, err := e.openAPI.Text(); err != nil {
-		e.service.failed(w, err)
+		e.service.answerError(w, err)
 		return
 	}
 	e.openAPI.ServeHTTP(w, r)

@@ -94,9 +94,9 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSpansOfAnImport checks that an import, which does not know the retention, chooses partitions by the age of
+// TestImportSpans checks that an import, which does not know the retention, chooses partitions by the age of
 // events.
-func TestSpansOfAnImport(t *testing.T) {
+func TestImportSpans(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
 	s := p.start(t, func(o *Options) { o.EventTTL, o.ReportTTL, o.Import = 10000*day, 10000*day, true })
@@ -115,9 +115,9 @@ func TestSpansOfAnImport(t *testing.T) {
 	}
 }
 
-// TestPartitionOfAnother checks that a partition that another process creates while this one waits for the lock is
+// TestPartitionOfOtherProcess checks that a partition that another process creates while this one waits for the lock is
 // found, with its rows.
-func TestPartitionOfAnother(t *testing.T) {
+func TestPartitionOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
 	s := p.start(t)
@@ -152,9 +152,9 @@ func TestPartitionOfAnother(t *testing.T) {
 	}
 }
 
-// TestHeldUp checks that a partition that cannot be dropped does not stop the other steps of a purge, and keeps the
-// rows to which its events refer.
-func TestHeldUp(t *testing.T) {
+// TestPurgeContinuesAfterFailedStep checks that a partition that cannot be dropped does not stop the other steps of a
+// purge, and keeps the rows to which its events refer.
+func TestPurgeContinuesAfterFailedStep(t *testing.T) {
 	t.Parallel()
 	dsn, err := url.Parse(testenv.Postgres(t).DSN())
 	if err != nil {

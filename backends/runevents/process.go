@@ -53,21 +53,22 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 		return &payloadError{err}
 	}
 	if c.Name == deactivateNode {
-		return s.judge(s.deactivate(ctx, c.Payload))
+		return s.recordResult(s.deactivate(ctx, c.Payload))
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j, err := s.take(c)
+	j, err := s.enqueueReport(c)
 	if err != nil {
 		return err
 	}
-	return s.judge(s.await(j))
+	return s.recordResult(s.await(j))
 }
 
-// judge records whether the last command could be stored, for Ready. It returns err, converted by payloads.
-func (s *Service) judge(err error) error {
-	switch err = s.payloads(err); {
+// recordResult records whether the last command could be stored, for Ready. It returns err, converted by
+// asPayloadError.
+func (s *Service) recordResult(err error) error {
+	switch err = s.asPayloadError(err); {
 	case err == nil:
 		s.failing.Store(0)
 	case !IsPayload(err):
@@ -76,9 +77,9 @@ func (s *Service) judge(err error) error {
 	return err
 }
 
-// payloads converts the error of a database that refuses the data to a payloadError. It returns other errors unchanged,
-// such as those for a missing privilege or a full disk.
-func (s *Service) payloads(err error) error {
+// asPayloadError converts the error of a database that refuses the data to a payloadError. It returns other errors
+// unchanged, such as those for a missing privilege or a full disk.
+func (s *Service) asPayloadError(err error) error {
 	if IsPayload(err) || !store.IsDataFault(err) {
 		return err
 	}
@@ -103,9 +104,9 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// take parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the writer does
-// not wait for reports that are in the queue already.
-func (s *Service) take(c Command) (*job, error) {
+// enqueueReport parses a report and puts it into the queue of the writer. It decrements s.reading first, so that the
+// writer does not wait for reports that are in the queue already.
+func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
 	s.reading.Add(1)
 	since := now.Add(-s.o.EventTTL).UnixMilli()

@@ -91,17 +91,17 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	from := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
 	if !isZipped(r) {
 		if body, err = received.ReadAll(r.Context(), from, nil, -1, size); err != nil {
-			return nil, nil, nil, s.unreadable(err, size)
+			return nil, nil, nil, s.readError(err, size)
 		}
 		paced.Done()
 	} else {
 		if zipped, err = received.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
-			return nil, nil, nil, s.unreadable(err, s.o.MaxBody)
+			return nil, nil, nil, s.readError(err, s.o.MaxBody)
 		}
 		paced.Done()
 		text = texts.Get().(*[]byte)
 		if *text, err = unzip(r.Context(), &unpacked, *text, zipped, size); err != nil {
-			return nil, nil, nil, s.unreadable(err, size)
+			return nil, nil, nil, s.readError(err, size)
 		}
 		body = *text
 	}
@@ -129,14 +129,14 @@ func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit 
 	return share.ReadAll(ctx, reader, text, -1, limit)
 }
 
-// unreadable converts the error of reading a body to the error for the client. size is the size limit.
-func (s *Service) unreadable(err error, size int64) error {
+// readError converts the error of reading a body to the error for the client. size is the size limit.
+func (s *Service) readError(err error, size int64) error {
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLong:
 		return errTooLarge
 	case errors.Is(err, memory.ErrTooLarge):
-		return s.overlong(size)
+		return s.lengthError(size)
 	case errors.Is(err, memory.ErrFull):
 		return ErrBusy
 	case inbound.TooSlow(err):
@@ -147,8 +147,8 @@ func (s *Service) unreadable(err error, size int64) error {
 	return errors.New("it ends too early or is damaged")
 }
 
-// overlong returns the error for a body that is longer than size.
-func (s *Service) overlong(size int64) error {
+// lengthError returns the error for a body that is longer than size.
+func (s *Service) lengthError(size int64) error {
 	if size < s.o.MaxBody {
 		return errors.New("it is longer than X-Uncompressed-Length says")
 	}

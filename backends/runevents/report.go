@@ -47,7 +47,7 @@ type report struct {
 	changes              []change
 	logs, metrics        []byte // packed
 
-	inbox   int64  // run_inbox.id; 0 if it is not in the inbox
+	inbox   int64  // run_inbox.id; 0 if the report is not in the inbox
 	version int    // of the command
 	since   int64  // events before this time were left out
 	size    int    // bytes of the payload
@@ -129,7 +129,7 @@ const (
 	since8 = memberType<<1 - 1
 )
 
-// identify computes the hash of the report: the SHA-1 of eight members as compact JSON.
+// identify sets the hash of the report, which is the SHA-1 of eight members as compact JSON.
 func (p *report) identify() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)

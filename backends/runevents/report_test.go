@@ -54,8 +54,8 @@ func TestReportID(t *testing.T) {
 	}
 }
 
-// TestDerive checks which events a report has.
-func TestDerive(t *testing.T) {
+// TestEventsOfReport checks which events a report has.
+func TestEventsOfReport(t *testing.T) {
 	t.Parallel()
 	twice := `{"status":"success","timestamp":"2026-03-02T10:00:02.000Z","property":"ensure","name":null,"new_value":"file","old_value":"absent","message":"created","corrective_change":null}`
 	for name, c := range map[string]struct {
@@ -98,8 +98,8 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// TestVersions checks older payloads, which have fewer members and another structure.
-func TestVersions(t *testing.T) {
+// TestReportVersions checks older payloads, which have fewer members and another structure.
+func TestReportVersions(t *testing.T) {
 	t.Parallel()
 	since8 := []string{`"producer":null,`, "", `"noop_pending":false,`, "", `"corrective_change":null,`, "", `,"corrective_change":null`, ""}
 	since7 := append([]string{`"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,`, ""}, since8...)
@@ -130,8 +130,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestLog checks that the times of logs are stored in the format of queries.
-func TestLog(t *testing.T) {
+// TestLogTimesInUTC checks that the times of logs are stored in the format of queries.
+func TestLogTimesInUTC(t *testing.T) {
 	t.Parallel()
 	r := parsed(t, 8, least(`"logs":[]`, `"logs":[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T12:00:00.5+02:00"}]`,
 		`"metrics":[]`, `"metrics":[{"category":"time","name":"total","value":0.5}]`))

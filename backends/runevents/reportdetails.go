@@ -26,7 +26,7 @@ func (r *reader) metrics() {
 				r.once(&seen, seenName, name)
 			case "value":
 				if r.expect(jsontext.Number, "a number") {
-					r.sound(r.text.Skip())
+					r.record(r.text.Skip())
 				}
 				r.once(&seen, seenValue, name)
 			default:

@@ -304,7 +304,8 @@ func (r *reader) resource() {
 	if skipped {
 		r.report.events, r.report.changes = r.report.events[:first], r.report.changes[:changes]
 		if timestamp >= r.oldest {
-			r.report.events = append(r.report.events, event{timestamp: timestamp, status: "skipped", resource: index, change: r.skip()})
+			e := event{timestamp: timestamp, status: "skipped", resource: index, change: r.skip()}
+			r.report.events = append(r.report.events, e)
 		}
 	}
 	r.keep(res, first)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLines checks that lines are limited to 32 bits, so that sums of them fit into 64 bits.
-func TestLines(t *testing.T) {
+// TestLineNumbersAre32Bits checks that lines are limited to 32 bits, so that sums of them fit into 64 bits.
+func TestLineNumbersAre32Bits(t *testing.T) {
 	t.Parallel()
 	const event = `"resource_events":[{"status":"success","timestamp":"2026-03-02T10:00:02.000Z","resource_type":"File","resource_title":"/a","line":7}]`
 	five := string(least(`"producer":null,`, "", `"noop_pending":false,`, "", `"corrective_change":null,`, "", `"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,`, ""))

@@ -58,7 +58,7 @@ func (r *reader) value() sql.NullString {
 		return sql.NullString{}
 	}
 	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		return sql.NullString{String: string(raw), Valid: true} // it is canonical already
+		return sql.NullString{String: string(raw), Valid: true} // the text is canonical already
 	}
 	text, err := syntax.Canonical(raw)
 	if err != nil {

@@ -305,8 +305,8 @@ func (s *Service) dropPartitions(
 	return from, err
 }
 
-// deleteCounts deletes the stored counts before the first partition. A lock keeps others, such as an import, from
-// creating a partition in the meantime.
+// deleteCounts deletes the stored counts of all days before *from. First it lowers *from to the first day of the
+// remaining partitions. A lock keeps others, such as an import, from creating a partition in the meantime.
 func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	tx, err := conn.BeginTx(c.Context(), nil)
 	if err != nil {

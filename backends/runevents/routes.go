@@ -159,7 +159,7 @@ func ownRoutes() []Route {
 			Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document",
 			summary: "Show this document",
 		},
-		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).toPage},
+		{Methods: getMethods, Path: "", Right: Public, serve: (*Endpoint).redirectToPage},
 		{Methods: getMethods, Path: "/{$}", Right: Public, serve: (*Endpoint).page},
 		{Methods: getMethods, Path: "/dashboard/{file...}", Right: Public, serve: (*Endpoint).pageFile},
 	}

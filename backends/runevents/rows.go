@@ -86,42 +86,42 @@ func manyRows(prefix string, columns int, suffix string) []string {
 	return texts
 }
 
-// wanted is a row to which events of a batch refer. day is the day of its use.
-type wanted[T any] struct {
+// pendingRow is a row to which events of a batch refer. day is the day of its use.
+type pendingRow[T any] struct {
 	digest digest
 	day    int64
 	row    *T
 }
 
-// want collects the rows that may have to be created, or whose last day of use must be updated.
-type want[T any] struct {
+// pendingRows collects the rows that may have to be created, or whose last day of use must be updated.
+type pendingRows[T any] struct {
 	known overlay[digest]
-	rows  map[digest]wanted[T]
+	rows  map[digest]pendingRow[T]
 }
 
-func (w *want[T]) add(d digest, day int64, row *T) {
+func (w *pendingRows[T]) add(d digest, day int64, row *T) {
 	if known, ok := w.known.get(d); ok && known.day >= day {
 		return
 	}
 	if previous, ok := w.rows[d]; ok {
 		day = max(day, previous.day)
 	}
-	w.rows[d] = wanted[T]{d, day, row}
+	w.rows[d] = pendingRow[T]{d, day, row}
 }
 
 // sorted returns the rows sorted by digest, so that two processes lock them in the same order.
-func (w *want[T]) sorted() []wanted[T] {
-	list := make([]wanted[T], 0, len(w.rows))
+func (w *pendingRows[T]) sorted() []pendingRow[T] {
+	list := make([]pendingRow[T], 0, len(w.rows))
 	for _, row := range w.rows {
 		list = append(list, row)
 	}
-	slices.SortFunc(list, func(a, b wanted[T]) int { return bytes.Compare(a.digest[:], b.digest[:]) })
+	slices.SortFunc(list, func(a, b pendingRow[T]) int { return bytes.Compare(a.digest[:], b.digest[:]) })
 	return list
 }
 
 // internResources stores the resources of the reports' events, and finds their IDs.
 func (b *batch) internResources(reports []stored) error {
-	w := want[resource]{b.resources, make(map[digest]wanted[resource])}
+	w := pendingRows[resource]{b.resources, make(map[digest]pendingRow[resource])}
 	for _, r := range reports {
 		for i := range r.events {
 			res := &r.resources[r.events[i].resource]
@@ -138,7 +138,7 @@ func (b *batch) internResources(reports []stored) error {
 }
 
 func (b *batch) internChanges(reports []stored) error {
-	w := want[change]{b.changes, make(map[digest]wanted[change])}
+	w := pendingRows[change]{b.changes, make(map[digest]pendingRow[change])}
 	for _, r := range reports {
 		for i := range r.events {
 			c := &r.changes[r.events[i].change]
@@ -153,7 +153,7 @@ func (b *batch) internChanges(reports []stored) error {
 // upsert writes rows, and adds their IDs to known. statements[n] writes n rows, and columns appends the values of a row
 // except its digest and day.
 func upsert[T any](
-	b *batch, known overlay[digest], statements []string, rows []wanted[T], columns func([]any, *T) []any,
+	b *batch, known overlay[digest], statements []string, rows []pendingRow[T], columns func([]any, *T) []any,
 ) error {
 	var args []any
 	for len(rows) > 0 {

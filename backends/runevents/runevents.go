@@ -115,12 +115,12 @@ type Service struct {
 	queries *query.Service
 	paths   rest.Paths[*Endpoint]
 	room    room
-	inbox   *inbox // nil on PostgreSQL, which writes only what has changed of a page
+	inbox   *inbox // nil on PostgreSQL, which writes only the changed parts of a page
 	queue   chan *job
-	writer  chan *writer // holds the writer while it is not in use
+	writer  chan *writer // contains the writer while nobody uses it
 	reading atomic.Int64 // reports that are about to be put into the queue
 	swept   atomic.Bool  // rows have been deleted that the writer's caches may contain
-	failing atomic.Int64 // when a command last could not be stored, in Unix nanoseconds; 0 if the last one could
+	failing atomic.Int64 // Unix time in nanoseconds at which storing a command failed; 0 if the last command was stored
 
 	rejected atomic.Int64 // length of the list of rejected commands at the last count
 
@@ -158,7 +158,7 @@ func New(o Options) (*Service, error) {
 	s.addRoutes()
 	if o.DB.Dialect() == store.SQLite {
 		s.inbox = newInbox(s)
-		s.work.Go(s.tend)
+		s.work.Go(s.fileInBackground)
 	}
 	s.writer <- &writer{Service: s, partitions: s.newPartitions()}
 	return s, nil
@@ -192,7 +192,7 @@ func (s *Service) Close() {
 	s.work.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
-	s.settled(ctx) // otherwise the next process would do it
+	s.settleAndLog(ctx) // otherwise the next process would have to file them
 }
 
 var (

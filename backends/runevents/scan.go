@@ -35,8 +35,8 @@ func (s *scanner) fail(format string, args ...any) {
 	}
 }
 
-// sound records err, unless there is an error already. It reports whether there is no error so far.
-func (s *scanner) sound(err error) bool {
+// record records err, unless there is an error already. It reports whether there is no error so far.
+func (s *scanner) record(err error) bool {
 	if s.err == nil {
 		s.err = err
 	}
@@ -62,7 +62,7 @@ func (s *scanner) list()   { s.open('[', jsontext.Array, "a list") }
 func (s *scanner) open(bracket byte, kind jsontext.Kind, kindName string) {
 	if s.expect(kind, kindName) {
 		empty, err := s.text.Enter(bracket)
-		s.sound(err)
+		s.record(err)
 		s.opened, s.empty = true, empty
 	}
 }
@@ -78,7 +78,7 @@ func (s *scanner) more(bracket byte) bool {
 		return !s.empty
 	}
 	done, err := s.text.Next(bracket)
-	return s.sound(err) && !done
+	return s.record(err) && !done
 }
 
 // member reads the name of the next member of an object; ok is false at the end of the object. The name may be a part
@@ -88,7 +88,7 @@ func (s *scanner) member() (name []byte, ok bool) {
 		return nil, false
 	}
 	name, escaped, err := s.text.Key()
-	if !s.sound(err) {
+	if !s.record(err) {
 		return nil, false
 	}
 	return unescaped(name, escaped), true
@@ -98,14 +98,14 @@ func (s *scanner) member() (name []byte, ok bool) {
 func (s *scanner) element() bool { return s.more(']') }
 
 // null skips the next value if it is null, and reports whether it was.
-func (s *scanner) null() bool { return s.is(jsontext.Null) && s.sound(s.text.Skip()) }
+func (s *scanner) null() bool { return s.is(jsontext.Null) && s.record(s.text.Skip()) }
 
 func (s *scanner) boolean() bool {
 	if !s.expect(jsontext.Bool, "true or false") {
 		return false
 	}
 	value, err := s.text.Bool()
-	return s.sound(err) && value
+	return s.record(err) && value
 }
 
 // integer reads an integer.
@@ -115,7 +115,7 @@ func (s *scanner) integer() int64 {
 	}
 	begin := s.text.Offset()
 	n, ok, err := s.text.Int()
-	if s.sound(err) && !ok {
+	if s.record(err) && !ok {
 		s.text.From(begin)
 		s.fail("a whole number is expected")
 	}
@@ -131,7 +131,7 @@ func (s *scanner) bytes() []byte {
 		return nil
 	}
 	raw, escaped, err := s.text.Text()
-	if !s.sound(err) {
+	if !s.record(err) {
 		return nil
 	}
 	return unescaped(raw, escaped)
@@ -144,7 +144,7 @@ func (s *scanner) quoted(out []byte) []byte {
 	}
 	raw, escaped, err := s.text.Text()
 	switch {
-	case !s.sound(err):
+	case !s.record(err):
 		return out
 	case escaped:
 		return jsontext.AppendQuoted(out, unescaped(raw, escaped))
@@ -169,7 +169,7 @@ func (s *scanner) raw() []byte {
 		return nil
 	}
 	begin := s.text.Start()
-	if !s.sound(s.text.Skip()) {
+	if !s.record(s.text.Skip()) {
 		return nil
 	}
 	return s.text.Since(begin)

@@ -91,7 +91,10 @@ func (known *caches) store(ctx context.Context, db *store.DB, reports []*report,
 	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
 	var b *batch
 	err := db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		b = &batch{Conn: c, words: newOverlay(&known.words), resources: newOverlay(&known.resources), changes: newOverlay(&known.changes)}
+		b = &batch{
+			Conn: c, words: newOverlay(&known.words), resources: newOverlay(&known.resources),
+			changes: newOverlay(&known.changes),
+		}
 		return b.store(reports)
 	})
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestReal stores all real reports, at once and twice.
-func TestReal(t *testing.T) {
+// TestRealReports stores all real reports, at once and twice.
+func TestRealReports(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.start(t)

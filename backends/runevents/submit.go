@@ -87,7 +87,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	s.closing.RUnlock()
 	process := func() error {
 		defer s.submissions.Done()
-		defer release() // before the answer, so that a client that has it finds room
+		defer release() // before the answer: a client that has the answer then finds room for its next command
 		_, err := s.Process(ctx, c.Command)
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 			"{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id,
 			jsontext.AppendQuoted(nil, err.Error()))
 	case err != nil && !rejected:
-		return s.failed(w, err)
+		return s.answerError(w, err)
 	case c.waiting:
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false\n}", id)
 	default: // accepted, but possibly added to the list of rejected commands
@@ -126,8 +126,8 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	return outcomeStored
 }
 
-// failed answers with the error for a command that was not stored.
-func (s *Service) failed(w http.ResponseWriter, err error) Outcome {
+// answerError answers with the error for a command that was not stored.
+func (s *Service) answerError(w http.ResponseWriter, err error) Outcome {
 	switch {
 	case errors.Is(err, ErrBusy), errors.Is(err, errClosed):
 		busy(w)

@@ -109,8 +109,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestRefused checks that bad submissions get the right status and text, and store nothing.
-func TestRefused(t *testing.T) {
+// TestRefusedSubmissions checks that bad submissions get the right status and text, and store nothing.
+func TestRefusedSubmissions(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.MaxBody = 64 << 10 })
 	invalid := func(certname, detail string) string {
@@ -356,9 +356,9 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestRoom checks that a slow sender holds only what it has sent, and that a report counts with the memory that
-// storing it takes.
-func TestRoom(t *testing.T) {
+// TestMemoryOfSubmissions checks that a slow sender holds only what it has sent, and that a report counts with the
+// memory that storing it takes.
+func TestMemoryOfSubmissions(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
 	slow := make([]*io.PipeWriter, 0, 20)
@@ -423,9 +423,9 @@ func (s *Service) hold(tb testing.TB) (release func()) {
 	}
 }
 
-// TestWaitingEnds checks that a client that waits for a shorter time than processing takes gets a timeout, and that
-// the report is stored nevertheless.
-func TestWaitingEnds(t *testing.T) {
+// TestCompletionTimeout checks that a client that waits for a shorter time than processing takes gets a timeout, and
+// that the report is stored nevertheless.
+func TestCompletionTimeout(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
 	release := s.hold(t)

@@ -58,7 +58,7 @@ const maxRoles = 200
 // what all other users may do. The system roles guest and superuser keep their names and have no stored permissions:
 // superusers need none, and guests must not have any.
 func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) (*Role, error) {
-	if err := rolesBy(actor); err != nil {
+	if err := mayChangeRoles(actor); err != nil {
 		return nil, err
 	}
 	if !GoodName(role.Name) {
@@ -124,7 +124,7 @@ func (r *Role) row(c kernel.Conn) error {
 
 // DeleteRole deletes a role and removes it from all users and templates.
 func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64) error {
-	if err := rolesBy(actor); err != nil {
+	if err := mayChangeRoles(actor); err != nil {
 		return err
 	}
 	return a.change(ctx, "", func(c kernel.Conn) error {
@@ -140,8 +140,8 @@ func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64)
 	})
 }
 
-// rolesBy returns an error if actor must not change roles. A nil actor is the site itself.
-func rolesBy(actor *kernel.User) error {
+// mayChangeRoles returns an error if actor must not change roles. A nil actor is the site itself.
+func mayChangeRoles(actor *kernel.User) error {
 	if actor != nil && !actor.Superuser() {
 		return kernel.Forbidden("only a superuser changes roles")
 	}

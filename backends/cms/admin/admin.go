@@ -32,8 +32,8 @@ import (
 //go:embed templates static
 var embedded embed.FS
 
-// shown holds the templates and static files, which are parsed once.
-var shown = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil, resource.Templates) })
+// assets holds the templates and static files, which are parsed once.
+var assets = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil, resource.Templates) })
 
 // maxUpload limits a form with a file, in bytes. The field limits the size of its files.
 const maxUpload = 128 << 20
@@ -60,7 +60,7 @@ type Options struct {
 
 // Routes describes the result of the last reading of a site's files.
 type Routes struct {
-	Table    *routes.Table // the table in use; nil if there is none yet
+	Table    *routes.Table // the table in use, or nil if no table has been loaded yet
 	Loaded   time.Time
 	Warnings []*routes.Error
 	Failed   error // why the current files are not in use
@@ -76,8 +76,8 @@ type admin struct {
 func New(s *kernel.Server, o Options) http.Handler {
 	a := &admin{s, o}
 	return pages.New(pages.Options[*call]{
-		Look: shown(), Table: table, Begin: a.begin, Admit: members, Called: "the administration", Part: "Site", Closed: true,
-		BaseURL: s.BaseURL, Mount: o.Mount,
+		Look: assets(), Table: table, Begin: a.begin, Admit: requireMember, Called: "the administration",
+		Part: "Site", Closed: true, BaseURL: s.BaseURL, Mount: o.Mount,
 		SessionCookie: "cms_admin", SameSite: http.SameSiteLaxMode,
 		Signer: func() signed.Signer { return s.Signer("form") }, Bar: o.Bar, Logger: s.Logger(),
 	})
@@ -90,11 +90,11 @@ const (
 
 // table lists all pages with their handlers.
 var table = slices.Concat([]pages.Page[*call]{
-	{Method: get, Path: "/login", Admit: everybody, Serve: (*call).askLogin},
-	{Method: post, Path: "/login", Admit: everybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
-	{Method: get, Path: "/login/oidc", Admit: everybody, Serve: (*call).beginSignOn},
-	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: everybody, Serve: (*call).signOn},
-	{Method: post, Path: "/logout", Admit: everybody, Serve: (*call).logout, Else: (*call).logoutMeanwhile},
+	{Method: get, Path: "/login", Admit: allowEverybody, Serve: (*call).askLogin},
+	{Method: post, Path: "/login", Admit: allowEverybody, Serve: (*call).login, Else: (*call).loginMeanwhile},
+	{Method: get, Path: "/login/oidc", Admit: allowEverybody, Serve: (*call).beginSignOn},
+	{Method: get, Path: "/login/oidc/callback", Secret: true, Admit: allowEverybody, Serve: (*call).signOn},
+	{Method: post, Path: "/logout", Admit: allowEverybody, Serve: (*call).logout, Else: (*call).logoutMeanwhile},
 
 	{Method: get, Path: "/{$}", Serve: (*call).root},
 	{Method: get, Path: "/new", Serve: (*call).newPage},
@@ -105,8 +105,8 @@ var table = slices.Concat([]pages.Page[*call]{
 	{Method: post, Path: "/pages/{pageId}/act", Serve: (*call).act},
 	{Method: get, Path: "/pages/{pageId}/revisions", Serve: (*call).revisions},
 	{Method: get, Path: "/files/{fileId}", Serve: (*call).file},
-	{Method: get, Path: "/routes", Admit: operators, Serve: (*call).routes},
-	{Method: post, Path: "/routes", Admit: operators, Serve: (*call).reload},
+	{Method: get, Path: "/routes", Admit: requireSettings, Serve: (*call).routes},
+	{Method: post, Path: "/routes", Admit: requireSettings, Serve: (*call).reload},
 },
 	accountForm.Pages(), treeList.Pages(), pageList.Pages(), trashList.Pages(), templateList.Pages(), templateForm.Pages(),
 	fieldList.Pages(), fieldForm.Pages(),
@@ -155,18 +155,24 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 
 // The following functions return an error, or redirect to the sign-in page, unless the user may open a page.
 
-func everybody(*call) error { return nil }
+func allowEverybody(*call) error { return nil }
 
-func members(c *call) error { return c.may(kernel.PermissionAdmin) }
+func requireMember(c *call) error { return c.requirePermissions(kernel.PermissionAdmin) }
 
-func templates(c *call) error { return c.may(kernel.PermissionAdmin, kernel.PermissionTemplates) }
+func requireTemplates(c *call) error {
+	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionTemplates)
+}
 
-func people(c *call) error { return c.may(kernel.PermissionAdmin, kernel.PermissionUsers) }
+func requirePeople(c *call) error {
+	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionUsers)
+}
 
-func operators(c *call) error { return c.may(kernel.PermissionAdmin, kernel.PermissionSettings) }
+func requireSettings(c *call) error {
+	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionSettings)
+}
 
-func superusers(c *call) error {
-	if err := c.may(kernel.PermissionAdmin); err != nil || c.Answered() {
+func requireSuperuser(c *call) error {
+	if err := c.requirePermissions(kernel.PermissionAdmin); err != nil || c.Answered() {
 		return err
 	}
 	if !c.user.Superuser() {
@@ -175,7 +181,7 @@ func superusers(c *call) error {
 	return nil
 }
 
-func (c *call) may(permissions ...string) error {
+func (c *call) requirePermissions(permissions ...string) error {
 	if c.user == nil {
 		return c.ToLogin("/login")
 	}

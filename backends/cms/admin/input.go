@@ -23,7 +23,7 @@ const browserTime = "2006-01-02T15:04:05"
 // input is the form element in which a field of a page is edited.
 type input struct {
 	*content.Field
-	Input  string // its name in the form
+	Input  string // name of the form element
 	Text   string
 	On     bool
 	Choose pages.Select
@@ -107,7 +107,7 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 	case content.TypeBool:
 		i.On, _ = value.(bool)
 	case content.TypeOptions:
-		chosen := each(value)
+		chosen := asList(value)
 		if !f.Settings.Multiple && !f.Required {
 			i.Choose.Add("", "–", len(chosen) == 0)
 		}
@@ -123,7 +123,7 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		}
 	case content.TypePage:
 		var ids []string
-		for _, item := range each(value) {
+		for _, item := range asList(value) {
 			if id, ok := item.(float64); ok {
 				ids = append(ids, strconv.FormatFloat(id, 'f', -1, 64))
 				i.Pages = append(i.Pages, pageRef{ID: int64(id)})
@@ -131,7 +131,7 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		}
 		i.Text = strings.Join(ids, " ")
 	case content.TypeFile:
-		for _, item := range each(value) {
+		for _, item := range asList(value) {
 			if file, ok := item.(map[string]any); ok {
 				i.Files = append(i.Files, rowOf(file))
 			}
@@ -146,11 +146,11 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 		for _, kind := range slices.Sorted(maps.Keys(f.Settings.Blocks)) {
 			i.Kinds.Add(kind, kind, false)
 		}
-		for index, item := range each(value) {
+		for index, item := range asList(value) {
 			values, _ := item.(map[string]any)
 			kind, _ := values["type"].(string)
-			i.Blocks = append(i.Blocks, block{kind, index, s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(index)+
-				".")})
+			inputs := s.inputs(f.Settings.Blocks[kind], values, name+"."+strconv.Itoa(index)+".")
+			i.Blocks = append(i.Blocks, block{kind, index, inputs})
 		}
 	default:
 		i.Text = plainText(value)
@@ -168,8 +168,8 @@ func rowOf(file map[string]any) fileRow {
 	return row
 }
 
-// each returns a list unchanged, and any other value as a list with this one element.
-func each(value any) []any {
+// asList returns a list unchanged, and any other value as a list with this one element.
+func asList(value any) []any {
 	switch v := value.(type) {
 	case nil:
 		return nil
@@ -304,7 +304,7 @@ func (r *reader) pages(f *content.Field, words []string) any {
 func (r *reader) files(name string, old any) any {
 	removed := r.Form.Values(name + ".gone")
 	var remaining []any
-	for _, item := range each(old) {
+	for _, item := range asList(old) {
 		file, ok := item.(map[string]any)
 		if !ok {
 			continue

@@ -25,8 +25,8 @@ type difference struct{ What, From, To string }
 
 type pageData struct {
 	pages.Edit
-	Page        *content.Page // as the form shows it; without an ID if it is new
-	Live        *content.Page // as it is served; nil if it is new
+	Page        *content.Page // with the values of the form; a new page has no ID
+	Live        *content.Page // the published page; nil for a new page
 	Above       []resource.Target
 	Inputs      []*input
 	Uploads     []*input // the fields for files
@@ -73,7 +73,7 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	if live != nil {
 		d.Edit, refusal = c.version(refusal, shown, live)
 		d.Preview = c.Settings.Current().Serves() != settings.ContentOff
-		if d.Above, err = c.above(live); err != nil {
+		if d.Above, err = c.ancestors(live); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (c *call) save() error {
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
 	if edit.Draft {
-		edit.Name, edit.Status = nil, nil // those of the published page
+		edit.Name, edit.Status = nil, nil // values of the published page
 	} else {
 		typed.Status = *edit.Status
 	}
@@ -257,7 +257,7 @@ func (c *call) parent(id int64) (*content.Page, error) {
 }
 
 func (c *call) askTemplate(parent *content.Page) error {
-	list, err := c.creatable(parent)
+	list, err := c.creatableTemplates(parent)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *call) askTemplate(parent *content.Page) error {
 	for i, t := range list {
 		d.Templates.Add(t.Name, cmp.Or(t.Label, t.Name), i == 0)
 	}
-	if d.Above, err = c.above(parent); err != nil {
+	if d.Above, err = c.ancestors(parent); err != nil {
 		return err
 	}
 	return c.Show("template-of", "New page", d)
@@ -312,7 +312,7 @@ func (c *call) upload() error {
 		}
 		switch part.FormName() {
 		case "field":
-			field, err = small(part)
+			field, err = shortField(part)
 		case "file":
 			if part.FileName() == "" {
 				return c.backTo(id, kernel.Invalid("file", "required", "choose a file first"))
@@ -329,8 +329,8 @@ func (c *call) upload() error {
 	}
 }
 
-// small reads a short field of a multipart form.
-func small(part *multipart.Part) (string, error) {
+// shortField reads a short field of a multipart form.
+func shortField(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, 256))
 	return pages.Valid(string(text)), err
 }

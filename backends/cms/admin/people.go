@@ -13,8 +13,8 @@ import (
 // itoa formats an ID.
 func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 
-// joined returns a cell with several texts.
-func joined(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
+// joinedCell returns a cell with several texts.
+func joinedCell(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
 // idOf returns the ID of the record for an action: row, the ID of the list's row, or, on the page of a single record,
 // the given wildcard of the path.
@@ -27,7 +27,7 @@ func (c *call) idOf(row, wildcard string) int64 {
 }
 
 var userList = resource.List[*call, *accounts.Account]{
-	Path: "/users", Admit: people, Nouns: [2]string{"user", "users"}, CSV: "users.csv",
+	Path: "/users", Admit: requirePeople, Nouns: [2]string{"user", "users"}, CSV: "users.csv",
 	Head:  resource.Head{Title: "Users", New: resource.Target{Label: "New user", Path: "/users/new"}},
 	Empty: "There are no users yet. Make the first one.",
 	Columns: []resource.Column[*accounts.Account]{
@@ -38,7 +38,7 @@ var userList = resource.List[*call, *accounts.Account]{
 			return resource.Link("/users/"+itoa(u.ID), u.Name)
 		}},
 		{Label: "Mail address", Text: func(u *accounts.Account) string { return u.Email }},
-		{Label: "Roles", Show: func(u *accounts.Account) resource.Cell { return joined(u.Roles) }},
+		{Label: "Roles", Show: func(u *accounts.Account) resource.Cell { return joinedCell(u.Roles) }},
 		{Label: "Status", Show: userStatus},
 		{Label: "Since", Sort: "since", Down: true, Time: func(u *accounts.Account) kernel.Moment { return u.Created }},
 	},
@@ -108,7 +108,7 @@ type user struct {
 func isOldUser(_ *call, u *user) bool { return u.ID != 0 }
 
 var userForm = resource.Form[*call, user]{
-	Path: "/users/{userId}", New: "/users/new", Admit: people,
+	Path: "/users/{userId}", New: "/users/new", Admit: requirePeople,
 	Head: resource.Head{Title: "New user", Above: []resource.Target{{Label: "Users", Path: "/users"}}},
 	About: func(_ *call, u *user, h *resource.Head) error {
 		if h.Title = cmp.Or(u.Account.Name, h.Title); u.Status == accounts.StatusDisabled {
@@ -173,20 +173,20 @@ var permissionLabels = map[string]string{
 }
 
 var roleList = resource.List[*call, *accounts.Role]{
-	Path: "/roles", Admit: superusers, Nouns: [2]string{"role", "roles"},
+	Path: "/roles", Admit: requireSuperuser, Nouns: [2]string{"role", "roles"},
 	Head: resource.Head{Title: "Roles", New: resource.Target{Label: "New role", Path: "/roles/new"}},
 	Columns: []resource.Column[*accounts.Role]{
 		{Label: "Role", Show: func(r *accounts.Role) resource.Cell {
 			return resource.Cells(resource.Link("/roles/"+itoa(r.ID), r.Name), resource.Tag("system", "").If(r.System))
 		}},
 		{Label: "Label", Text: func(r *accounts.Role) string { return r.Label }},
-		{Label: "Permissions", Show: func(r *accounts.Role) resource.Cell { return joined(r.Permissions) }},
+		{Label: "Permissions", Show: func(r *accounts.Role) resource.Cell { return joinedCell(r.Permissions) }},
 	},
 	Rows: resource.Whole(func(c *call) ([]*accounts.Role, error) { return c.Accounts.Roles(c.ctx()) }),
 }
 
 var roleForm = resource.Form[*call, accounts.Role]{
-	Path: "/roles/{roleId}", New: "/roles/new", Admit: superusers,
+	Path: "/roles/{roleId}", New: "/roles/new", Admit: requireSuperuser,
 	Head: resource.Head{Title: "New role", Above: []resource.Target{{Label: "Roles", Path: "/roles"}}},
 	About: func(_ *call, r *accounts.Role, h *resource.Head) error {
 		if r.ID != 0 {

@@ -18,15 +18,15 @@ func templateAt(name string) string { return "/template?name=" + url.QueryEscape
 func fieldAt(name string) string { return "/field?name=" + url.QueryEscape(name) }
 
 var templateList = resource.List[*call, *content.Template]{
-	Path: "/templates", Admit: templates, Nouns: [2]string{"template", "templates"},
+	Path: "/templates", Admit: requireTemplates, Nouns: [2]string{"template", "templates"},
 	Head: resource.Head{Title: "Templates", New: resource.Target{Label: "New template", Path: "/template"}},
 	Columns: []resource.Column[*content.Template]{
 		{Label: "Template", Show: func(t *content.Template) resource.Cell {
 			return resource.Cells(resource.Link(templateAt(t.Name), t.Name), resource.Tag("system", "").If(t.System))
 		}},
 		{Label: "Label", Text: func(t *content.Template) string { return t.Label }},
-		{Label: "Fields", Show: func(t *content.Template) resource.Cell { return joined(t.Fields) }},
-		{Label: "Seen by", Show: func(t *content.Template) resource.Cell { return joined(t.View) }},
+		{Label: "Fields", Show: func(t *content.Template) resource.Cell { return joinedCell(t.Fields) }},
+		{Label: "Seen by", Show: func(t *content.Template) resource.Cell { return joinedCell(t.View) }},
 	},
 	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.user) }),
 }
@@ -51,7 +51,7 @@ func (c *call) templateChoices(list []resource.Choice) ([]resource.Choice, error
 }
 
 var templateForm = resource.Form[*call, content.Template]{
-	Path: "/template", Admit: templates,
+	Path: "/template", Admit: requireTemplates,
 	Head: resource.Head{Title: "New template", Above: []resource.Target{{Label: "Templates", Path: "/templates"}}},
 	About: func(c *call, t *content.Template, h *resource.Head) error {
 		if t.ID != 0 {
@@ -128,7 +128,7 @@ var templateForm = resource.Form[*call, content.Template]{
 }
 
 var fieldList = resource.List[*call, *content.Field]{
-	Path: "/fields", Admit: templates, Nouns: [2]string{"field", "fields"},
+	Path: "/fields", Admit: requireTemplates, Nouns: [2]string{"field", "fields"},
 	Head:  resource.Head{Title: "Fields", New: resource.Target{Label: "New field", Path: "/field"}},
 	Empty: "There are no fields yet: a page has its title alone. Make a field, then add it to a template.",
 	Columns: []resource.Column[*content.Field]{
@@ -208,7 +208,7 @@ func (f *field) definition() (definition content.Field, err error) {
 }
 
 var fieldForm = resource.Form[*call, field]{
-	Path: "/field", Admit: templates,
+	Path: "/field", Admit: requireTemplates,
 	Head: resource.Head{Title: "New field", Above: []resource.Target{{Label: "Fields", Path: "/fields"}}},
 	About: func(_ *call, f *field, h *resource.Head) error {
 		if f.ID != 0 {

@@ -38,7 +38,7 @@ func (c *call) loginMeanwhile() error {
 	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
 }
 
-// signedInAs returns the notice that tells users who have sent an outdated form as whom they are signed in now.
+// signedInAs returns a notice with the name of the current user. It is shown after an outdated form.
 func (c *call) signedInAs() string { return "You are signed in as " + c.user.Name + "." }
 
 // signIn begins a session and redirects to next.

@@ -32,7 +32,7 @@ var routeColumns = []resource.Column[*routes.Route]{
 		case !r.Options.Auth:
 			return resource.Text("everybody")
 		case len(r.Options.Roles) > 0:
-			return joined(r.Options.Roles)
+			return joinedCell(r.Options.Roles)
 		}
 		return resource.Text("users")
 	}},
@@ -80,7 +80,7 @@ type siteSettings struct {
 }
 
 var settingsForm = resource.Form[*call, siteSettings]{
-	Path: "/settings", Admit: operators, Head: resource.Head{Title: "Settings"},
+	Path: "/settings", Admit: requireSettings, Head: resource.Head{Title: "Settings"},
 	Load: func(c *call) (*siteSettings, error) {
 		s := &siteSettings{Settings: *c.Settings.Current()}
 		s.Auth = s.Mode()

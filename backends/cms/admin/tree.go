@@ -31,10 +31,10 @@ var treeList = resource.List[*call, *content.Page]{
 			return err
 		}
 		h.Title = page.Title
-		if h.Above, err = c.above(page); err != nil {
+		if h.Above, err = c.ancestors(page); err != nil {
 			return err
 		}
-		allowed, err := c.creatable(page)
+		allowed, err := c.creatableTemplates(page)
 		if len(allowed) > 0 {
 			h.New = resource.Target{Label: "New page below", Path: "/new?parent=" + itoa(page.ID)}
 		}
@@ -172,8 +172,8 @@ var trashList = resource.List[*call, *content.Page]{
 	},
 }
 
-// above returns the ancestors of a page, from the root downwards, without those that the user may not see.
-func (c *call) above(page *content.Page) (list []resource.Target, err error) {
+// ancestors returns the ancestors of a page, from the root downwards, without those that the user may not see.
+func (c *call) ancestors(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
 	for i := range segments {
 		ancestor, err := c.Content.At(c.ctx(), c.user, strings.Join(segments[:i], "/"))
@@ -190,8 +190,8 @@ func (c *call) above(page *content.Page) (list []resource.Target, err error) {
 	return list, nil
 }
 
-// creatable returns the templates of the pages that the user may create below parent.
-func (c *call) creatable(parent *content.Page) (list []*content.Template, err error) {
+// creatableTemplates returns the templates of the pages that the user may create below parent.
+func (c *call) creatableTemplates(parent *content.Page) (list []*content.Template, err error) {
 	all, err := c.Content.Templates(c.ctx(), c.user)
 	if err != nil {
 		return nil, err

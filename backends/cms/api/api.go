@@ -37,7 +37,7 @@ type Options struct {
 	// Called is called after each call of a method with the status of the answer and the duration of the call. It may
 	// be nil.
 	Called func(status int, duration time.Duration)
-	// RequestID returns the ID of a request that other logs use for it. By default the ID is random.
+	// RequestID returns the ID under which other logs contain the request. By default the ID is random.
 	RequestID func(*http.Request) string
 }
 

@@ -51,7 +51,7 @@ func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
 
 func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Page(ctx, &call.User, id(call))
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 // path answers with the page at a path, or with a redirect if a page was there before. The redirect must not be
@@ -68,12 +68,12 @@ func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 			err = moved
 		}
 	}
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 // create creates a page below the given parent. It answers with 201 and the address of the new page in Location.
 func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
-	edit, err := edited(call, "template", "parent")
+	edit, err := decodeEdit(call, "template", "parent")
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
 			return nil, err
 		}
 	}
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
-	edit, err := edited(call, "draft")
+	edit, err := decodeEdit(call, "draft")
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	page, err := c.Pages.Save(ctx, &call.User, edit)
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
@@ -113,16 +113,16 @@ func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
 
 func (c Content) templates(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Templates(ctx, &call.User)
-	return map[string]any{"templates": listed(list)}, err
+	return map[string]any{"templates": nonNil(list)}, err
 }
 
 func (c Content) fields(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Fields(ctx, &call.User)
-	return map[string]any{"fields": listed(list)}, err
+	return map[string]any{"fields": nonNil(list)}, err
 }
 
-// listed returns list, or an empty list instead of nil.
-func listed[T any](list []T) []T {
+// nonNil returns list, or an empty list instead of nil.
+func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -138,8 +138,8 @@ func id(call *handler.Call) int64 {
 	return n
 }
 
-// tagged returns a page and sets the ETag header to the page's version. If err is not nil, tagged returns err.
-func tagged(call *handler.Call, page *content.Page, err error) (any, error) {
+// withETag returns a page and sets the ETag header to the page's version. If err is not nil, withETag returns err.
+func withETag(call *handler.Call, page *content.Page, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -161,9 +161,9 @@ func version(call *handler.Call) (int64, error) {
 	return n, nil
 }
 
-// edited decodes the body of a request into an Edit. It accepts the members name, title, status, fields, publish_at and
-// unpublish_at, and the members named in more.
-func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
+// decodeEdit decodes the body of a request into an Edit. It accepts the members name, title, status, fields, publish_at
+// and unpublish_at, and the members named in more.
+func decodeEdit(call *handler.Call, more ...string) (e content.Edit, err error) {
 	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, more...)
 	for name := range call.Body {
 		if !slices.Contains(known, name) {
@@ -199,8 +199,8 @@ func edited(call *handler.Call, more ...string) (e content.Edit, err error) {
 	return e, err
 }
 
-// moment parses an RFC 3339 time, the member name of a body. It returns nil if the member is missing (raw is nil), and
-// the zero time, which means never, if it is null.
+// moment parses an RFC 3339 time, the value raw of the member with the given name. It returns nil if raw is nil,
+// because the member is missing, and the zero time, which means never, for null.
 func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil

@@ -24,7 +24,7 @@ func (c Content) file(_ context.Context, call *handler.Call) (any, error) {
 // attach adds a file to a field of a page. The file is the whole body, with its name in the query, or the first
 // file of a multipart form.
 func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
-	name, from, err := sent(call)
+	name, from, err := upload(call)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +35,11 @@ func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 	if err == nil {
 		err = call.SetStatus(http.StatusCreated)
 	}
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
-// sent returns the name and the content of the uploaded file.
-func sent(call *handler.Call) (name string, from io.Reader, err error) {
+// upload returns the name and the content of the uploaded file.
+func upload(call *handler.Call) (name string, from io.Reader, err error) {
 	// an unreadable type means that the body is the file
 	kind, options, _ := mime.ParseMediaType(call.Header.Get("Content-Type"))
 	if kind != "multipart/form-data" {

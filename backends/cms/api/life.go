@@ -16,19 +16,20 @@ import (
 
 // The following methods change drafts, revisions and the position of a page in the tree, and manage the trash.
 
-// acted calls act with the ID of the page in the path and the version in If-Match, and answers with the resulting page.
-func acted(call *handler.Call, act func(page, version int64) (*content.Page, error)) (any, error) {
+// changePage calls act with the ID of the page in the path and the version in If-Match, and answers with the resulting
+// page.
+func changePage(call *handler.Call, act func(page, version int64) (*content.Page, error)) (any, error) {
 	ifVersion, err := version(call)
 	if err != nil {
 		return nil, err
 	}
 	page, err := act(id(call), ifVersion)
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 func (c Content) revisions(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Revisions(ctx, &call.User, id(call))
-	return map[string]any{"revisions": listed(list)}, err
+	return map[string]any{"revisions": nonNil(list)}, err
 }
 
 func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
@@ -36,31 +37,31 @@ func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return acted(call, func(page, version int64) (*content.Page, error) {
+	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.Revert(ctx, &call.User, page, revision, version)
 	})
 }
 
 func (c Content) draft(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Draft(ctx, &call.User, id(call))
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 func (c Content) dropDraft(ctx context.Context, call *handler.Call) (any, error) {
-	return acted(call, func(page, version int64) (*content.Page, error) {
+	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.DropDraft(ctx, &call.User, page, version)
 	})
 }
 
 func (c Content) publish(ctx context.Context, call *handler.Call) (any, error) {
-	return acted(call, func(page, version int64) (*content.Page, error) {
+	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.PublishDraft(ctx, &call.User, page, version)
 	})
 }
 
 func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error) {
 	status := content.StatusUnpublished
-	return acted(call, func(page, version int64) (*content.Page, error) {
+	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.Save(ctx, &call.User, content.Edit{ID: page, Version: version, Status: &status})
 	})
 }
@@ -73,7 +74,7 @@ func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	page, err := c.Pages.Move(ctx, &call.User, id(call), to.Parent)
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 func (c Content) order(ctx context.Context, call *handler.Call) (any, error) {
@@ -100,12 +101,12 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 	if len(list) == int(limit) { // whether or not there are more
 		next = list[len(list)-1].ID
 	}
-	return map[string]any{"pages": listed(list), "before": next}, err
+	return map[string]any{"pages": nonNil(list), "before": next}, err
 }
 
 func (c Content) restore(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Restore(ctx, &call.User, id(call))
-	return tagged(call, page, err)
+	return withETag(call, page, err)
 }
 
 func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {

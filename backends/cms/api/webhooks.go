@@ -9,7 +9,7 @@ import (
 
 func (c Content) webhooks(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Webhooks.List(ctx, &call.User)
-	return map[string]any{"webhooks": listed(list)}, err
+	return map[string]any{"webhooks": nonNil(list)}, err
 }
 
 func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error) {
@@ -55,5 +55,5 @@ func (c Content) testWebhook(ctx context.Context, call *handler.Call) (any, erro
 
 func (c Content) deliveries(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Webhooks.Deliveries(ctx, &call.User, id(call))
-	return map[string]any{"deliveries": listed(list)}, err
+	return map[string]any{"deliveries": nonNil(list)}, err
 }

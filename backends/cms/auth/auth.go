@@ -125,8 +125,8 @@ func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// site returns the given host without its port. This is the issuer and the audience of tokens.
-func site(host string) string {
+// issuer returns the given host without its port. This is the issuer and the audience of tokens.
+func issuer(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -46,7 +46,7 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 		return nil, errNoSecret
 	}
 	if origin := c.Header.Get("Origin"); origin != "" && current.Mode() == settings.Session &&
-		!a.fromHere(c.Request, current) {
+		!a.fromAllowedOrigin(c.Request, current) {
 		return nil, errForeign
 	}
 	name, typed, err := credentials(c)
@@ -82,7 +82,7 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 				return nil, err
 			}
 		}
-		return a.answer(ctx, current, site(a.Host(c.Request)), t, current.Lifetime(), refresh)
+		return a.tokenAnswer(ctx, current, issuer(a.Host(c.Request)), t, current.Lifetime(), refresh)
 	}
 	return "authorization is disabled", nil
 }
@@ -146,9 +146,9 @@ func text(body map[string]any, member string) (string, error) {
 	}
 }
 
-// answer returns the answer to a login or a renewal: a signed token with the claims t and the given lifetime, and the
-// refresh token, if any.
-func (a *Auth) answer(
+// tokenAnswer returns the answer to a login or a renewal: a signed token with the claims t and the given lifetime, and
+// the refresh token, if any.
+func (a *Auth) tokenAnswer(
 	ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string,
 ) (any, error) {
 	now := a.Now()
@@ -196,7 +196,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.answer(ctx, current, site(a.Host(c.Request)), t, accessLifetime, next)
+	return a.tokenAnswer(ctx, current, issuer(a.Host(c.Request)), t, accessLifetime, next)
 }
 
 // SignOut answers DELETE /auth: it ends the session or revokes the token of the caller.

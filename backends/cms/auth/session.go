@@ -31,14 +31,14 @@ func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identi
 	if err != nil || user == nil {
 		return id, err
 	}
-	if !safe(r.Method) && !a.fromHere(r, current) {
+	if !safe(r.Method) && !a.fromAllowedOrigin(r, current) {
 		return id, errForeign
 	}
 	return Identity{User: user, Session: found}, nil
 }
 
-// fromHere reports whether the Origin header of a request names the site itself or an allowed origin.
-func (a *Auth) fromHere(r *http.Request, current *settings.Settings) bool {
+// fromAllowedOrigin reports whether the Origin header of a request names the site itself or an allowed origin.
+func (a *Auth) fromAllowedOrigin(r *http.Request, current *settings.Settings) bool {
 	origin := r.Header.Get("Origin")
 	_, trusted := current.Allowed(origin)
 	return trusted || ownOrigin(origin, r.Host) || ownOrigin(origin, a.Host(r))
@@ -148,12 +148,12 @@ type Session struct {
 // load decodes the stored values unless this has been done already.
 func (s *Session) load() {
 	if s.values == nil {
-		s.values, s.changed = remembered(s.text), make(map[string]bool)
+		s.values, s.changed = decodeValues(s.text), make(map[string]bool)
 	}
 }
 
-// remembered decodes the stored values of a session.
-func remembered(text string) map[string]any {
+// decodeValues decodes the stored values of a session.
+func decodeValues(text string) map[string]any {
 	values := make(map[string]any)
 	if text != "" {
 		_ = json.Unmarshal([]byte(text), &values) // Keep has written it
@@ -173,7 +173,7 @@ func (s *Session) Set(name string, value any) error {
 	s.load()
 	after := maps.Clone(s.values)
 	after[name] = value
-	if _, err := written(after); err != nil {
+	if _, err := encodeValues(after); err != nil {
 		return err
 	}
 	s.values = after
@@ -181,8 +181,8 @@ func (s *Session) Set(name string, value any) error {
 	return nil
 }
 
-// written encodes the values of a session for storage. It returns an error if the result exceeds maxSessionData.
-func written(values map[string]any) (string, error) {
+// encodeValues encodes the values of a session for storage. It returns an error if the result exceeds maxSessionData.
+func encodeValues(values map[string]any) (string, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return "", fmt.Errorf("a value of the session is not JSON: %w", err)
@@ -217,7 +217,7 @@ func (a *Auth) Keep(r *http.Request, s *Session) error {
 		if err != nil {
 			return err
 		}
-		values := remembered(text)
+		values := decodeValues(text)
 		for name := range s.changed {
 			if value, ok := s.values[name]; ok {
 				values[name] = value
@@ -225,7 +225,7 @@ func (a *Auth) Keep(r *http.Request, s *Session) error {
 				delete(values, name)
 			}
 		}
-		if text, err = written(values); err != nil {
+		if text, err = encodeValues(values); err != nil {
 			return err
 		}
 		_, err = c.Exec("UPDATE cms_sessions SET data = ? WHERE id = ?", text, s.id)

@@ -79,7 +79,7 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 			Header: http.Header{"Www-Authenticate": {"Bearer"}},
 		}
 	}
-	c, err := a.verify(r.Context(), current, site(a.Host(r)), bearer(header))
+	c, err := a.verify(r.Context(), current, issuer(a.Host(r)), bearer(header))
 	if err == nil {
 		id.token = c
 		id.User, err = a.owner(r.Context(), c)

@@ -71,7 +71,7 @@ func (p pages) Find(ctx context.Context, u handler.User, selector string) ([]scr
 }
 
 func (p pages) Get(ctx context.Context, u handler.User, selector string) (script.Object, error) {
-	return orNone(p.get(ctx, u, selector))
+	return objectOrNil(p.get(ctx, u, selector))
 }
 
 // get returns the page that selector finds, which may also be an ID or a path.
@@ -85,8 +85,8 @@ func (p pages) get(ctx context.Context, u handler.User, selector string) (*conte
 	return p.content.Get(ctx, &u, selector)
 }
 
-// orNone returns the page as an object, or nil without an error if err is a not-found error.
-func orNone(page *content.Page, err error) (script.Object, error) {
+// objectOrNil returns the page as an object, or nil without an error if err is a not-found error.
+func objectOrNil(page *content.Page, err error) (script.Object, error) {
 	if kernel.IsNotFound(err) {
 		return nil, nil
 	}
@@ -166,8 +166,8 @@ func account(a *accounts.Account) script.Object {
 	return script.Object{"id": a.ID, "name": a.Name, "roles": append([]string{kernel.RoleGuest}, a.Roles...)}
 }
 
-// known reports whether scripts may see an account. They see neither the guest nor disabled users.
-func known(a *accounts.Account) bool {
+// isVisible reports whether scripts may see an account. They see neither the guest nor disabled users.
+func isVisible(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
@@ -181,7 +181,7 @@ func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Objec
 			return nil, err
 		}
 		for _, a := range found {
-			if after = a.ID; known(a) && len(list) < limit {
+			if after = a.ID; isVisible(a) && len(list) < limit {
 				list = append(list, account(a))
 			}
 		}
@@ -199,7 +199,7 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 	} else {
 		found, err = s.accounts.Named(ctx, idOrName)
 	}
-	if kernel.IsNotFound(err) || err == nil && !known(found) {
+	if kernel.IsNotFound(err) || err == nil && !isVisible(found) {
 		return nil, nil
 	}
 	if err != nil {

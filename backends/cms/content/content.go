@@ -101,7 +101,7 @@ type Page struct {
 
 	status selector.Status
 	draft  string
-	size   int  // of what is stored, in bytes
+	size   int  // size of the stored values, in bytes
 	gone   bool // whether values are stored of fields that no longer exist or that the template no longer has
 }
 
@@ -150,7 +150,7 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Fields, page.gone = s.named(t, stored)
+	page.Fields, page.gone = s.byName(t, stored)
 	return page, nil
 }
 
@@ -174,8 +174,8 @@ func encode(value any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// shown returns page after it has removed the data for editors from it, unless u may edit the page.
-func (s *schema) shown(u *kernel.User, page *Page) *Page {
+// withoutEditorData returns page. Unless u may edit the page, it first removes the data that only editors may see.
+func (s *schema) withoutEditorData(u *kernel.User, page *Page) *Page {
 	if !s.may(u, page.Template, editing) {
 		page.Draft, page.PublishAt, page.UnpublishAt, page.draft = false, 0, 0, ""
 	}
@@ -210,7 +210,7 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 				return err
 			}
 			size += page.size
-			list.Pages = append(list.Pages, s.shown(u, page))
+			list.Pages = append(list.Pages, s.withoutEditorData(u, page))
 			return nil
 		})
 	})
@@ -271,7 +271,7 @@ func (p *Content) query(
 	}
 	q, err := parsed.Compile(&selector.Scheme{
 		Dialect: p.DB.Dialect(), Fields: s.found, Templates: s.ids, Paths: paths, Hidden: hidden,
-		View: s.set(u, viewing), Edit: s.set(u, editing), Cursor: p.Signer("cms list"),
+		View: s.templatesFor(u, viewing), Edit: s.templatesFor(u, editing), Cursor: p.Signer("cms list"),
 	})
 	if err != nil {
 		return nil, nil, badSelector(err)
@@ -347,7 +347,7 @@ func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (
 	if !s.sees(u, page) {
 		return nil, kernel.NotFound("page")
 	}
-	return s.shown(u, page), nil
+	return s.withoutEditorData(u, page), nil
 }
 
 // sees reports whether u may see a page.

@@ -143,8 +143,9 @@ func TestSitemap(t *testing.T) {
 	})
 }
 
-// TestAtOnce checks that the tree stays consistent when pages are created, moved and deleted concurrently.
-func TestAtOnce(t *testing.T) {
+// TestConcurrentTreeChanges checks that the tree stays consistent when pages are created, moved and deleted
+// concurrently.
+func TestConcurrentTreeChanges(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		a, b := s.post(s.top, "A", nil), s.post(s.top, "B", nil)

@@ -24,7 +24,7 @@ type File struct {
 	ID      int64
 	Page    int64
 	Created kernel.Moment
-	Sizes   []string // the sizes that its field allows
+	Sizes   []string // sizes that the settings of the field allow
 }
 
 // Place is the field of a page to which a file is added.
@@ -121,7 +121,7 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, to Place, file blo
 		if to.Draft && previous.draft != "" {
 			page, err = s.keepDraft(c, u, previous, next)
 		} else {
-			page, err = p.write(c, s, u, previous, next, s.store(next.Fields), cmp.Or(to.Modified, now))
+			page, err = p.write(c, s, u, previous, next, s.encodeFields(next.Fields), cmp.Or(to.Modified, now))
 		}
 		return err
 	})

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/blob"
 )
 
-// TestFileOfAnotherField checks that readers do not get a file that was removed from the page, even if another
+// TestRemovedFileStaysHidden checks that readers do not get a file that was removed from the page, even if another
 // field contains an object in the form of a file.
-func TestFileOfAnotherField(t *testing.T) {
+func TestRemovedFileStaysHidden(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		page := s.post(s.top, "Page", nil)

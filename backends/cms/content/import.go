@@ -27,12 +27,12 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 	if err != nil {
 		return err
 	}
-	s = s.freed(free)
+	s = s.withFreePlacement(free)
 	edits := make([]Edit, len(pages))
 	for i := range pages {
 		edits[i] = pages[i].Edit
 		edits[i].incomplete = true
-		if edits[i].Fields, err = plain(edits[i].Fields); err != nil {
+		if edits[i].Fields, err = plainValues(edits[i].Fields); err != nil {
 			return withPath(pages[i].Path, err)
 		}
 	}
@@ -49,8 +49,8 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 	})
 }
 
-// freed returns a copy of the schema in which the given templates allow any parents and children.
-func (s *schema) freed(templates map[string]bool) *schema {
+// withFreePlacement returns a copy of the schema in which the given templates allow any parents and children.
+func (s *schema) withFreePlacement(templates map[string]bool) *schema {
 	result := *s
 	result.names = maps.Clone(s.names)
 	for name := range templates {
@@ -74,7 +74,7 @@ type Definition struct {
 // invalid definition, or -1.
 func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
 	err = p.change(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
-		for _, d := range list { // templates may be named before they are defined
+		for _, d := range list { // fields may refer to templates that follow
 			if t := d.Template; t != nil && s.names[t.Name] == nil {
 				s.names[t.Name] = &Template{Name: t.Name}
 			}
@@ -94,7 +94,7 @@ func (s *schema) define(c kernel.Conn, d Definition) error {
 	if d.Template != nil {
 		t := *d.Template
 		t.ID = s.names[t.Name].ID
-		t.System = false // system templates exist already and stay as they are
+		t.System = false // system templates exist already and do not change
 		return s.saveTemplate(c, t)
 	}
 	f := *d.Field

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// drafted is the stored form of a draft.
-type drafted struct {
+// storedDraft is the stored form of a draft.
+type storedDraft struct {
 	Title  string         `json:"title"`
 	Fields map[string]any `json:"fields"`
 	By     int64          `json:"by"`
@@ -24,7 +24,7 @@ type drafted struct {
 // useDraft replaces the title and fields of a page by those of its draft, without fields that the template no longer
 // has.
 func (s *schema) useDraft(page *Page) error {
-	var d drafted
+	var d storedDraft
 	if err := json.Unmarshal([]byte(page.draft), &d); err != nil {
 		return fmt.Errorf("the stored draft of a page: %w", err)
 	}
@@ -33,7 +33,7 @@ func (s *schema) useDraft(page *Page) error {
 		t = &Template{}
 	}
 	page.Title = d.Title
-	page.Fields, _ = s.named(t, d.Fields)
+	page.Fields, _ = s.byName(t, d.Fields)
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (s *schema) takeDraft(page *Page) error {
 // fields.
 func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page) (*Page, error) {
 	_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
-		encode(drafted{draft.Title, s.keyed(draft.Fields), u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
+		encode(storedDraft{draft.Title, s.byKey(draft.Fields), u.ID}), draft.PublishAt, draft.UnpublishAt, draft.ID)
 	page := *published
 	page.Draft, page.PublishAt, page.UnpublishAt = true, draft.PublishAt, draft.UnpublishAt
 	page.Version++
@@ -121,9 +121,9 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 	if oldStatus == selector.Unpublished {
 		next.status = selector.Published
 	}
-	page, err := p.become(c, s, u, &next, title, fields)
+	page, err := p.restoreState(c, s, u, &next, title, fields)
 	if err == nil && oldStatus == selector.Unpublished {
-		err = p.tell(c, TopicPublished, page) // become sees a published page, and does not notify
+		err = p.notify(c, TopicPublished, page) // restoreState gets a published page, and does not notify webhooks
 	}
 	return page, err
 }
@@ -231,7 +231,7 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			if err := s.takeDraft(&next); err != nil {
 				return err
 			}
-			_, err := p.write(c, s, kernel.Site(), page, &next, s.store(next.Fields), p.Moment())
+			_, err := p.write(c, s, kernel.Site(), page, &next, s.encodeFields(next.Fields), p.Moment())
 			return err
 		}},
 	} {

@@ -16,14 +16,14 @@ type Revision struct {
 	By       int64          `json:"by"` // the user who made this version
 	At       kernel.Moment  `json:"at"`
 
-	size int // of what is stored, in bytes
+	size int // size of the stored values, in bytes
 }
 
 // keepRevision stores the current state of a page, which is about to change, as a revision, and deletes all but the
 // last 50 revisions.
 func (s *schema) keepRevision(c kernel.Conn, page *Page) error {
 	_, err := c.Exec("INSERT INTO cms_page_revisions (page_id, rev, title, data, by_user, at) VALUES (?, ?, ?, ?, ?, ?)",
-		page.ID, page.Version, page.Title, s.store(page.Fields), page.ModifiedBy, page.Modified)
+		page.ID, page.Version, page.Title, s.encodeFields(page.Fields), page.ModifiedBy, page.Modified)
 	if err != nil {
 		return err
 	}
@@ -96,15 +96,15 @@ func (p *Content) Revert(ctx context.Context, u *kernel.User, id, rev, version i
 		if err != nil {
 			return kernel.OrNotFound(err, "revision")
 		}
-		page, err = p.become(c, s, u, previous, revision.Title, revision.Fields)
+		page, err = p.restoreState(c, s, u, previous, revision.Title, revision.Fields)
 		return err
 	})
 	return page, err
 }
 
-// become sets the title and fields of a page to those of a revision or a draft. Files that were removed from the page
-// come back: the content of a file is kept as long as a revision refers to it.
-func (p *Content) become(
+// restoreState sets the title and fields of a page to those of a revision or a draft. Files that were removed from the
+// page come back: the content of a file is kept as long as a revision refers to it.
+func (p *Content) restoreState(
 	c kernel.Conn, s *schema, u *kernel.User, previous *Page, title string, fields map[string]any,
 ) (*Page, error) {
 	page := *previous
@@ -114,8 +114,8 @@ func (p *Content) become(
 			page.Fields[name] = value
 		}
 	}
-	if err := s.complete(&page); err != nil {
+	if err := s.checkRequired(&page); err != nil {
 		return nil, err
 	}
-	return p.write(c, s, u, previous, &page, s.store(page.Fields), p.Moment())
+	return p.write(c, s, u, previous, &page, s.encodeFields(page.Fields), p.Moment())
 }

@@ -64,7 +64,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	if err != nil {
 		return nil, err
 	}
-	if e.Fields, err = plain(e.Fields); err != nil {
+	if e.Fields, err = plainValues(e.Fields); err != nil {
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
@@ -89,9 +89,9 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 	return page, nil
 }
 
-// plain converts values of any Go types to the types that encoding/json decodes into any. It returns an error if the
-// values exceed maxData bytes as JSON.
-func plain(fields map[string]any) (map[string]any, error) {
+// plainValues converts values of any Go types to the types that encoding/json decodes into any. It returns an error if
+// the values exceed maxData bytes as JSON.
+func plainValues(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		return nil, kernel.Invalid("fields", "type", "these values are no JSON")
@@ -133,7 +133,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err := p.schedule(page, e); err != nil {
 		return nil, err
 	}
-	if err := s.complete(page); err != nil && !e.incomplete {
+	if err := s.checkRequired(page); err != nil && !e.incomplete {
 		return nil, err
 	}
 	if parent != nil {
@@ -172,13 +172,13 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		return nil, err
 	}
 	page.Status = selector.Statuses[page.status]
-	if err := p.tell(c, TopicCreated, page); err != nil {
+	if err := p.notify(c, TopicCreated, page); err != nil {
 		return nil, err
 	}
 	if page.Published != 0 {
-		err = p.tell(c, TopicPublished, page)
+		err = p.notify(c, TopicPublished, page)
 	}
-	return s.shown(u, page), err
+	return s.withoutEditorData(u, page), err
 }
 
 // edit changes a page. If the name is to be changed, the caller's transaction must have entered gateTree.
@@ -215,7 +215,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return s.keepDraft(c, u, &previous, page)
 	}
 	now := p.Moment()
-	if err := s.complete(page); err != nil && !e.incomplete {
+	if err := s.checkRequired(page); err != nil && !e.incomplete {
 		return nil, err
 	}
 	if e.Name != nil && *e.Name != page.Name {
@@ -255,14 +255,14 @@ func (p *Content) write(
 	if err != nil {
 		return nil, err
 	}
-	if err := p.tell(c, TopicChanged, page); err != nil {
+	if err := p.notify(c, TopicChanged, page); err != nil {
 		return nil, err
 	}
 	switch {
 	case visible && previous.status == selector.Unpublished:
-		err = p.tell(c, TopicPublished, page)
+		err = p.notify(c, TopicPublished, page)
 	case !visible && previous.status != selector.Unpublished:
-		err = p.tell(c, TopicUnpublished, page)
+		err = p.notify(c, TopicUnpublished, page)
 	}
 	return page, err
 }
@@ -326,15 +326,15 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	if err := apierror.Join(faults...); err != nil {
 		return "", err
 	}
-	values := s.store(page.Fields)
+	values := s.encodeFields(page.Fields)
 	if len(values) > maxData {
 		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", maxData))
 	}
 	return values, nil
 }
 
-// complete returns an error that names the required fields without a value, unless the page is unpublished.
-func (s *schema) complete(page *Page) error {
+// checkRequired returns an error that names the required fields without a value, unless the page is unpublished.
+func (s *schema) checkRequired(page *Page) error {
 	if page.status == selector.Unpublished {
 		return nil
 	}
@@ -359,12 +359,12 @@ func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
 			return kernel.Conflict("the template %s allows one page, and it exists already", t.Name)
 		}
 	}
-	return s.below(c, t, parent)
+	return s.checkParent(c, t, parent)
 }
 
-// below returns an error if a page of template t must not be below parent. In contrast to fits, it does not check the
-// number of pages of the template, so it is also used for pages that already exist.
-func (s *schema) below(c kernel.Conn, t *Template, parent *Page) error {
+// checkParent returns an error if a page of template t must not be below parent. In contrast to fits, it does not check
+// the number of pages of the template, so it is also used for pages that already exist.
+func (s *schema) checkParent(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
 		var exists bool
 		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id IS NULL)").Scan(&exists); err != nil {
@@ -510,7 +510,7 @@ func unindex(c kernel.Conn, where string, args ...any) error {
 }
 
 // write stores a searchable copy of a value, the nth value of the field.
-func (r copied) write(c kernel.Conn, page, field int64, n int) error {
+func (r searchCopy) write(c kernel.Conn, page, field int64, n int) error {
 	if r.isNum {
 		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, num) VALUES (?, ?, ?, ?)", field, page, n, r.num)
 		return err
@@ -585,8 +585,8 @@ type Event struct {
 	By       int64         `json:"modified_by"`
 }
 
-// tell queues an event about page for the webhooks, in the transaction of c.
-func (p *Content) tell(c kernel.Conn, topic string, page *Page) error {
+// notify queues an event about page for the webhooks, in the transaction of c.
+func (p *Content) notify(c kernel.Conn, topic string, page *Page) error {
 	return p.Emit(c, topic, Event{
 		page.ID, page.Path, page.Title, page.Template, page.Status, page.Version, page.Modified,
 		page.ModifiedBy,

@@ -49,7 +49,7 @@ type Field struct {
 	Required bool     `json:"required"` // for pages that are published or hidden
 	Settings Settings `json:"settings"`
 
-	key string // under which values are stored; see named
+	key string // key under which values are stored; see byName
 }
 
 // flagSystem marks a system template.
@@ -116,7 +116,7 @@ func readSchema(c kernel.Conn) (*schema, error) {
 			}
 			f.Required = required != 0
 			if f.key = f.Name; isNumbered != 0 {
-				f.key = numbered(f.Name, f.ID)
+				f.key = uniqueKey(f.Name, f.ID)
 			}
 			s.fields[f.Name], s.keys[f.key] = f, f
 			if kind, ok := kinds[f.Type]; ok {
@@ -192,13 +192,13 @@ func (t *Template) may(u *kernel.User, act act) bool {
 	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })
 }
 
-// known reports whether u may view, edit or create pages of the template.
-func (t *Template) known(u *kernel.User) bool {
+// usableBy reports whether u may view, edit or create pages of the template.
+func (t *Template) usableBy(u *kernel.User) bool {
 	return t.may(u, viewing) || t.may(u, editing) || t.may(u, creating)
 }
 
-// set returns the templates on whose pages u may act.
-func (s *schema) set(u *kernel.User, act act) selector.Set {
+// templatesFor returns the templates on whose pages u may act.
+func (s *schema) templatesFor(u *kernel.User, act act) selector.Set {
 	var set selector.Set
 	for id, t := range s.templates {
 		if u.Superuser() || t.may(u, act) {
@@ -219,7 +219,7 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 	}
 	list := []*Template{}
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if t := s.names[name]; u.May(kernel.PermissionTemplates) || t.known(u) {
+		if t := s.names[name]; u.May(kernel.PermissionTemplates) || t.usableBy(u) {
 			list = append(list, t.clone())
 		}
 	}
@@ -259,7 +259,7 @@ func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) 
 	seen := map[string]bool{TitleField: true}
 	for _, t := range s.names {
 		for _, name := range t.Fields {
-			seen[name] = seen[name] || t.known(u)
+			seen[name] = seen[name] || t.usableBy(u)
 		}
 	}
 	list := []*Field{}

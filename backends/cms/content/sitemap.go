@@ -33,7 +33,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 		return err
 	}
 	out := sitemap.Pages(to)
-	set := s.set(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
+	set := s.templatesFor(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
 	from := int64(part) * SitemapPart
 	for after, end := from-1, from+SitemapPart; after < end; {
 		type row struct {

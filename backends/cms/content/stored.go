@@ -10,34 +10,34 @@ import (
 
 // Values are stored under keys that are unique to their fields, also within blocks. Therefore values of a deleted field
 // are not mistaken for values of a newer field with the same name. The key of a field is its name, or the result of
-// numbered.
+// uniqueKey.
 
-// numbered returns the key of a field with a name that another field may have had before.
-func numbered(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
+// uniqueKey returns the key of a field with a name that another field may have had before.
+func uniqueKey(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
 
-// keyed returns values with their field names replaced by the fields' keys.
-func (s *schema) keyed(fields map[string]any) map[string]any {
+// byKey returns values with their field names replaced by the fields' keys.
+func (s *schema) byKey(fields map[string]any) map[string]any {
 	stored := make(map[string]any, len(fields))
 	for name, value := range fields {
 		f := s.fields[name]
-		if f == nil { // from a revision; it keeps its key
+		if f == nil { // from a revision; the key is kept
 			stored[name] = value
 			continue
 		}
 		if f.Type == TypeBlocks {
-			value = eachBlock(value, s.keyed)
+			value = eachBlock(value, s.byKey)
 		}
 		stored[f.key] = value
 	}
 	return stored
 }
 
-// store returns the values as JSON text for the database.
-func (s *schema) store(fields map[string]any) string { return encode(s.keyed(fields)) }
+// encodeFields returns the values as JSON text for the database.
+func (s *schema) encodeFields(fields map[string]any) string { return encode(s.byKey(fields)) }
 
-// named returns the stored values of the template's fields by field name. dropped reports whether there were values of
+// byName returns the stored values of the template's fields by field name. dropped reports whether there were values of
 // other fields, also within blocks.
-func (s *schema) named(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
+func (s *schema) byName(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
 	fields = make(map[string]any, len(stored))
 	for key, value := range stored {
 		f := s.keys[key]
@@ -45,15 +45,15 @@ func (s *schema) named(t *Template, stored map[string]any) (fields map[string]an
 			dropped = true
 			continue
 		}
-		value, innerDropped := s.inner(f, value)
+		value, innerDropped := s.namedBlocks(f, value)
 		fields[f.Name], dropped = value, dropped || innerDropped
 	}
 	return fields, dropped
 }
 
-// inner returns a stored value of f. In blocks, it replaces keys by field names, and drops the values of fields that no
-// longer exist; dropped reports whether there were such values.
-func (s *schema) inner(f *Field, value any) (named any, dropped bool) {
+// namedBlocks returns a stored value of f. In blocks, it replaces keys by field names, and drops the values of fields
+// that no longer exist; dropped reports whether there were such values.
+func (s *schema) namedBlocks(f *Field, value any) (named any, dropped bool) {
 	if f.Type != TypeBlocks {
 		return value, false
 	}
@@ -89,14 +89,14 @@ func (f *Field) fits(value any) bool {
 	case bool:
 		return f.Type == TypeBool || f.Type == TypeJSON
 	case []any:
-		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(element any) bool { return !f.lists(element) })
+		return f.Type == TypeJSON || !slices.ContainsFunc(v, func(element any) bool { return !f.isListElement(element) })
 	}
 	return f.Type == TypeJSON
 }
 
-// lists reports whether value is a valid element of a stored list in field f. It returns false if f does not have
-// lists.
-func (f *Field) lists(value any) bool {
+// isListElement reports whether value is a valid element of a stored list in field f. It returns false if f does not
+// have lists.
+func (f *Field) isListElement(value any) bool {
 	ok := false
 	switch f.Type {
 	case TypePage:
@@ -144,7 +144,7 @@ func (s *schema) restored(stored map[string]any) map[string]any {
 	for key, value := range stored {
 		if f := s.keys[key]; f != nil {
 			if f.fits(value) {
-				fields[f.Name], _ = s.inner(f, value)
+				fields[f.Name], _ = s.namedBlocks(f, value)
 			}
 			continue
 		}

@@ -48,9 +48,9 @@ func (s *site) remake(fields ...content.Field) {
 	save(kept, blocks)
 }
 
-// TestFieldMadeAgain checks that a field does not have the values of a deleted field with the same name: not in
-// pages, drafts, revisions and blocks, nor when searching and sorting.
-func TestFieldMadeAgain(t *testing.T) {
+// TestRecreatedFieldHasNoOldValues checks that a field does not have the values of a deleted field with the same name:
+// not in pages, drafts, revisions and blocks, nor when searching and sorting.
+func TestRecreatedFieldHasNoOldValues(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		other := s.post(s.top, "Other", nil)
@@ -138,8 +138,9 @@ func TestFieldMadeAgain(t *testing.T) {
 	})
 }
 
-// TestFieldOfBefore checks that a field without a number keeps its values, unless they are of another type.
-func TestFieldOfBefore(t *testing.T) {
+// TestFieldWithoutNumberKeepsValues checks that a field without a number keeps its values, unless they are of another
+// type.
+func TestFieldWithoutNumberKeepsValues(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		page := s.post(s.top, "Page", map[string]any{"price": 5.0, "sections": []any{map[string]any{"type": "heading", "summary": "Deep"}}})

@@ -27,7 +27,7 @@ func (p *Content) Trashed(
 	if before > 0 {
 		where, args = where+" AND p.id < ?", append(args, before)
 	}
-	if set := s.set(u, editing); !set.All {
+	if set := s.templatesFor(u, editing); !set.All {
 		where += " AND p.template_id IN (0"
 		for _, id := range set.IDs {
 			where, args = where+", ?", append(args, id)

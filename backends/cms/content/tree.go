@@ -22,7 +22,7 @@ const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WH
 // previous paths redirect to the new ones; see Moved.
 func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
-		if page, err = s.movable(c, u, id); err != nil {
+		if page, err = s.movablePage(c, u, id); err != nil {
 			return err
 		}
 		if page.Parent == parent {
@@ -42,7 +42,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if inside || id == parent {
 			return kernel.Invalid("parent", "inside", "a page cannot be below itself")
 		}
-		if err := s.below(c, s.names[page.Template], target); err != nil {
+		if err := s.checkParent(c, s.names[page.Template], target); err != nil {
 			return err
 		}
 		previous, now := page.Path, p.Moment()
@@ -99,9 +99,9 @@ func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema)
 	})
 }
 
-// movable returns the page with the given ID, if u may change it. It returns an error for the pages that every site
+// movablePage returns the page with the given ID, if u may change it. It returns an error for the pages that every site
 // has, which cannot be moved or deleted.
-func (s *schema) movable(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
+func (s *schema) movablePage(c kernel.Conn, u *kernel.User, id int64) (*Page, error) {
 	page, err := s.editable(c, u, id, 0)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (p *Content) touch(
 	if err != nil {
 		return nil, err
 	}
-	return page, p.tell(c, topic, page)
+	return page, p.notify(c, topic, page)
 }
 
 // Order sorts the children of a page: the pages in children come first, in the given order, and the other children
@@ -209,13 +209,13 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 // Trash puts a page and all pages below it into the trash. See Edit for version.
 func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
 	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
-		if page, err = s.movable(c, u, id); err != nil {
+		if page, err = s.movablePage(c, u, id); err != nil {
 			return err
 		}
 		if version != 0 && version != page.Version {
 			return kernel.Changed("the page")
 		}
-		if err := s.ruled(c, u, id); err != nil {
+		if err := s.checkDescendants(c, u, id); err != nil {
 			return err
 		}
 		_, err := c.Exec("UPDATE cms_pages SET trash_root = ?, trash_status = status, status = 3, publish_at = NULL, unpublish_at = NULL WHERE status <> 3 AND "+subtree, id, id, id)
@@ -236,9 +236,9 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 	return page, err
 }
 
-// ruled returns an error if there are pages below the page with the given ID that u may not change or that every site
-// has.
-func (s *schema) ruled(c kernel.Conn, u *kernel.User, id int64) error {
+// checkDescendants returns an error if there are pages below the page with the given ID that u may not change or that
+// every site has.
+func (s *schema) checkDescendants(c kernel.Conn, u *kernel.User, id int64) error {
 	return c.All("SELECT DISTINCT p.template_id FROM cms_page_ancestors a JOIN cms_pages p ON p.id = a.page_id WHERE a.ancestor_id = ?", []any{id}, func(r store.Row) error {
 		var template int64
 		if err := r.Scan(&template); err != nil {
@@ -262,7 +262,7 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 		if page, err = s.trashed(c, u, id); err != nil {
 			return err
 		}
-		if err := s.ruled(c, u, id); err != nil {
+		if err := s.checkDescendants(c, u, id); err != nil {
 			return err
 		}
 		above, err := s.visible(c, kernel.Site(), "p.id = ?", page.Parent)
@@ -335,7 +335,7 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 		if err != nil {
 			return err
 		}
-		if err := s.ruled(c, u, id); err != nil {
+		if err := s.checkDescendants(c, u, id); err != nil {
 			return err
 		}
 		ids, err := store.List(c, func(r store.Row) (id int64, err error) {
@@ -360,7 +360,7 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 				return err
 			}
 		}
-		return p.tell(c, TopicDeleted, page)
+		return p.notify(c, TopicDeleted, page)
 	})
 }
 
@@ -401,7 +401,7 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 			}
 		}
 		if _, err := c.Exec("UPDATE cms_pages SET data = ?, version = version + 1 WHERE id = ?",
-			s.store(page.Fields), page.ID); err != nil {
+			s.encodeFields(page.Fields), page.ID); err != nil {
 			return err
 		}
 		if err := s.index(c, &page, previous); err != nil {

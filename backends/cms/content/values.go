@@ -122,7 +122,7 @@ func (f *Field) check(s *schema) error {
 		return invalid("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
 	}
 	o.Extensions = slices.Clone(o.Extensions)
-	for i, extension := range o.Extensions { // takes compares them in this form
+	for i, extension := range o.Extensions { // takes compares this form
 		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
 			return invalid("extensions", "an extension is such as jpg")
@@ -442,15 +442,15 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	return result, nil
 }
 
-// copied is a searchable copy of a value.
-type copied struct {
+// searchCopy is a searchable copy of a value.
+type searchCopy struct {
 	text  string
 	num   float64
 	isNum bool
 }
 
 // copies returns the searchable copies of a value. For a list, these are the copies of all its entries.
-func (s *schema) copies(f *Field, value any) (rows []copied) {
+func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 	switch v := value.(type) {
 	case nil:
 	case []any:
@@ -461,7 +461,7 @@ func (s *schema) copies(f *Field, value any) (rows []copied) {
 		if f.Type == TypeFile {
 			for _, name := range []string{"name", "description"} {
 				if word, _ := v[name].(string); word != "" {
-					rows = append(rows, copied{text: word})
+					rows = append(rows, searchCopy{text: word})
 				}
 			}
 			return rows
@@ -475,22 +475,22 @@ func (s *schema) copies(f *Field, value any) (rows []copied) {
 			}
 		}
 		if len(texts) > 0 {
-			rows = append(rows, copied{text: strings.Join(texts, "\n")})
+			rows = append(rows, searchCopy{text: strings.Join(texts, "\n")})
 		}
 	case bool:
-		n := copied{isNum: true}
+		n := searchCopy{isNum: true}
 		if v {
 			n.num = 1
 		}
 		rows = append(rows, n)
 	case float64:
-		rows = append(rows, copied{num: v, isNum: true})
+		rows = append(rows, searchCopy{num: v, isNum: true})
 	case string:
 		if f.Type == TypeDatetime {
 			parsed, _ := time.Parse(time.RFC3339, v)
-			return []copied{{num: float64(parsed.UnixMicro()) / 1e6, isNum: true}}
+			return []searchCopy{{num: float64(parsed.UnixMicro()) / 1e6, isNum: true}}
 		}
-		rows = append(rows, copied{text: v})
+		rows = append(rows, searchCopy{text: v})
 	}
 	return rows
 }

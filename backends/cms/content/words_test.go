@@ -15,9 +15,9 @@ func words(call, n int) string {
 	return text.String()
 }
 
-// TestLeavesOfWords checks that SQLite's index of words has small leaves, so that a save that merges some of them
-// is fast.
-func TestLeavesOfWords(t *testing.T) {
+// TestSQLiteWordIndexHasSmallLeaves checks that SQLite's index of words has small leaves, so that a save that merges
+// some of them is fast.
+func TestSQLiteWordIndexHasSmallLeaves(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
 	for i := range 20 {
@@ -31,9 +31,9 @@ func TestLeavesOfWords(t *testing.T) {
 	}
 }
 
-// TestListOfWords checks that the pending list of PostgreSQL's index of words is short, so that a save that moves
-// it into the index is fast.
-func TestListOfWords(t *testing.T) {
+// TestPostgresWordIndexHasShortPendingList checks that the pending list of PostgreSQL's index of words is short, so
+// that a save that moves it into the index is fast.
+func TestPostgresWordIndexHasShortPendingList(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.Postgres(t))
 	s.exec("CREATE EXTENSION pgstattuple")

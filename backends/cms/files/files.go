@@ -198,9 +198,9 @@ func sizeOf(query url.Values) (s content.Size, err error) {
 	return s, nil
 }
 
-// keptFor is the minimum time for which the content of a file is kept while no page refers to it. It also applies to
+// keepFor is the minimum time for which the content of a file is kept while no page refers to it. It also applies to
 // uploads that were not completed.
-const keptFor = 24 * time.Hour
+const keepFor = 24 * time.Hour
 
 // Jobs returns the job that calls Sweep. The job runs on each node, because each node has its own scaled images.
 func (f *Files) Jobs() []jobs.Job {
@@ -210,7 +210,7 @@ func (f *Files) Jobs() []jobs.Job {
 // Sweep removes content that no page has referred to for a day, and the oldest scaled images if they take too much
 // space.
 func (f *Files) Sweep(ctx context.Context) (int, error) {
-	n, err := f.blobs.Sweep(ctx, f.Now().Add(-keptFor))
+	n, err := f.blobs.Sweep(ctx, f.Now().Add(-keepFor))
 	if err != nil {
 		return n, err
 	}

@@ -204,7 +204,7 @@ func TestFiles(t *testing.T) {
 		if err := f.pages.Delete(t.Context(), site, page.ID); err != nil {
 			t.Fatal(err)
 		}
-		f.Now = func() time.Time { return time.Now().Add(2 * keptFor) }
+		f.Now = func() time.Time { return time.Now().Add(2 * keepFor) }
 		later := New(f.Server, f.pages)
 		if n, err := later.Sweep(t.Context()); n != 2 || err != nil {
 			t.Errorf("swept %d, error %v", n, err)
@@ -212,8 +212,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestTurned checks that an image that lies on its side is scaled upright.
-func TestTurned(t *testing.T) {
+// TestRotatedImageIsScaledUpright checks that an image that lies on its side is scaled upright.
+func TestRotatedImageIsScaledUpright(t *testing.T) {
 	t.Parallel()
 	f, page := newSite(t, databases.SQLite(t))
 	var plain bytes.Buffer
@@ -244,7 +244,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-func TestTurn(t *testing.T) {
+func TestTurnOrientations(t *testing.T) {
 	t.Parallel()
 	in := image.NewRGBA(image.Rect(0, 0, 2, 3))
 	for i := range 6 {

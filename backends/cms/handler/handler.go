@@ -53,7 +53,7 @@ type Call struct {
 	Query, Body map[string]any
 	Params      map[string]string
 
-	Method    string      // of the request, upper case; HEAD if a route for GET answers it
+	Method    string      // the request's method in upper case; HEAD even if the route is for GET
 	Path      string      // below the endpoint, such as users/7
 	RequestID string      // the ID in logs and error answers
 	Header    http.Header // of the request, read-only

@@ -76,7 +76,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestErrorOfChain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error

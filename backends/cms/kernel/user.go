@@ -37,7 +37,7 @@ func (u *User) Is(role string) bool { return slices.Contains(u.Roles, role) }
 // Superuser reports whether the user may do everything.
 func (u *User) Superuser() bool { return u.Is(RoleSuperuser) }
 
-// Guest reports whether this is the guest, as whom callers act who have not signed in.
+// Guest reports whether this is the guest, which represents callers who have not signed in.
 func (u *User) Guest() bool { return u.Name == RoleGuest }
 
 // May reports whether the user is a superuser or has a role that grants the permission.
@@ -45,5 +45,5 @@ func (u *User) May(permission string) bool {
 	return u.Superuser() || slices.Contains(u.Permissions, permission)
 }
 
-// Site returns the user as whom commands, the installation and jobs act: a superuser without an ID.
+// Site returns the user that represents commands, the installation and jobs. It is a superuser without an ID.
 func Site() *User { return &User{Roles: []string{RoleSuperuser}} }

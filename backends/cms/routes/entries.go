@@ -22,7 +22,7 @@ const (
 // Entry is one route of the routes file.
 type Entry struct {
 	Method   string // upper case; * means any method
-	Endpoint string // a pattern including its groups, without slashes at its ends; empty for the root
+	Endpoint string // pattern with the prefixes of its groups, without slashes at the ends; empty for the root
 	Class    string
 	Func     string // name of the method of the class
 	Options  Options
@@ -161,7 +161,7 @@ func (e *entries) entry(list Value, prefix string) *Error {
 }
 
 // checkEndpoint returns a description of the first fault in an endpoint, or an empty string. It does not check the
-// patterns of parameters, which compile checks.
+// patterns of parameters, because the compiler checks them.
 func checkEndpoint(endpoint string) string {
 	if len(endpoint) > maxEndpoint {
 		return "is too long"

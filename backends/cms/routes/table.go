@@ -195,7 +195,7 @@ func (v *variant) match(path string, values []string) ([]string, bool) {
 		path = rest
 		ok := true
 		switch {
-		case len(s.params) == 0: // the tree has compared it already
+		case len(s.params) == 0: // the tree has compared the literal already
 		case s.match == nil:
 			ok = text != ""
 			values = append(values, text)
@@ -212,7 +212,7 @@ func (v *variant) match(path string, values []string) ([]string, bool) {
 // Match is the result of Find.
 type Match struct {
 	Route  *Route
-	Params map[string]string // nil if the route has none
+	Params map[string]string // nil if the route has no parameters
 	// Allow lists the methods of the path, sorted, if the request has another method. It is nil if the path has no
 	// routes.
 	Allow []string

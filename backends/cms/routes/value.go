@@ -51,7 +51,7 @@ const (
 	String
 	Integer
 	Boolean
-	Class // a handler class by its name
+	Class // a handler class, represented by its name
 	List  // items with or without keys: an array in PHP, an array or an object in JavaScript
 )
 

@@ -20,10 +20,10 @@ func email(s string) string {
 	return small
 }
 
-// written parses an http or https URL, or a relative reference, and returns it with its normalized text. The text is
+// parseURL parses an http or https URL, or a relative reference, and returns it with its normalized text. The text is
 // empty for any other URL, and for a URL that browsers parse differently than Go: with backslashes, or with // but no
 // scheme.
-func written(s string) (*url.URL, string) {
+func parseURL(s string) (*url.URL, string) {
 	if strings.ContainsRune(s, '\\') || strings.HasPrefix(s, "//") {
 		return nil, ""
 	}
@@ -46,20 +46,20 @@ func written(s string) (*url.URL, string) {
 	return u, u.String()
 }
 
-// settled returns a normalized URL. It returns an empty string if the normalized text is longer than limit, or if
+// normalizeURL returns a normalized URL. It returns an empty string if the normalized text is longer than limit, or if
 // normalizing again would change it.
-func settled(s string, limit int) string {
-	u, normalized := written(s)
+func normalizeURL(s string, limit int) string {
+	u, normalized := parseURL(s)
 	if u == nil || len(normalized) > limit || strings.HasPrefix(normalized, "//") {
 		return ""
 	}
-	if _, renormalized := written(normalized); renormalized != normalized {
+	if _, renormalized := parseURL(normalized); renormalized != normalized {
 		return ""
 	}
 	return normalized
 }
 
-func anyURL(s string, limit int) string { return settled(trim(s), limit) }
+func anyURL(s string, limit int) string { return normalizeURL(trim(s), limit) }
 
 func httpURL(s string, limit int) string {
 	s = trim(s)
@@ -69,7 +69,7 @@ func httpURL(s string, limit int) string {
 		}
 		s = "http://" + strings.TrimPrefix(s, "//")
 	}
-	if normalized := settled(s, limit); strings.HasPrefix(normalized, "http://") || strings.HasPrefix(normalized, "https://") {
+	if normalized := normalizeURL(s, limit); strings.HasPrefix(normalized, "http://") || strings.HasPrefix(normalized, "https://") {
 		return normalized
 	}
 	return ""
@@ -78,7 +78,7 @@ func httpURL(s string, limit int) string {
 // selectorValue returns s as a value in a selector. It quotes s unless s consists of letters, digits, spaces and a few
 // marks. It removes quotes and backslashes.
 func selectorValue(s string, limit int) string {
-	s = trim(strings.ReplaceAll(printed(s), "\n", " "))
+	s = trim(strings.ReplaceAll(printable(s), "\n", " "))
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
 		s = s[1 : len(s)-1]
 	}

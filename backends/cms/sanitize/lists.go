@@ -59,7 +59,7 @@ func intArray(value any, o options) any { return ints(cutList(split(value), o.li
 
 func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.limit)) }
 
-// flatArray is the sanitizer for one flat list with all values in nested lists and objects; see flatten.
+// flatArray returns one flat list with all values in nested lists and objects; see flatten.
 func flatArray(value any, o options) any {
 	return cutList(flatten([]any{}, value), o.limit)
 }

@@ -19,9 +19,9 @@ func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
-// only keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
+// keepOnly keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
 // replacement is -1. The result has at most limit characters.
-func only(s string, limit int, keep func(rune) bool, replacement rune) string {
+func keepOnly(s string, limit int, keep func(rune) bool, replacement rune) string {
 	return first(strings.Map(func(r rune) rune {
 		if keep(r) {
 			return r
@@ -30,18 +30,18 @@ func only(s string, limit int, keep func(rune) bool, replacement rune) string {
 	}, s), limit)
 }
 
-func name(s string, limit int) string { return only(trim(s), limit, isName, '_') }
+func name(s string, limit int) string { return keepOnly(trim(s), limit, isName, '_') }
 
-func fieldName(s string, limit int) string { return only(trim(s), limit, isVar, '_') }
+func fieldName(s string, limit int) string { return keepOnly(trim(s), limit, isVar, '_') }
 
-func templateName(s string, limit int) string { return only(trim(s), limit, isHyphened, '-') }
+func templateName(s string, limit int) string { return keepOnly(trim(s), limit, isHyphened, '-') }
 
-func alpha(s string, limit int) string { return only(s, limit, isAlpha, -1) }
+func alpha(s string, limit int) string { return keepOnly(s, limit, isAlpha, -1) }
 
-func digits(s string, limit int) string { return only(s, limit, isDigit, -1) }
+func digits(s string, limit int) string { return keepOnly(s, limit, isDigit, -1) }
 
 func alphanumeric(s string, limit int) string {
-	return only(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
+	return keepOnly(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
 
 // chars keeps the characters that the first argument of the sanitizer contains. Without an argument, it keeps ASCII
@@ -54,7 +54,7 @@ func chars(value any, o options) any {
 	for _, r := range str(o.arguments[0]) {
 		allowed[r] = true
 	}
-	return only(str(value), o.limit, func(r rune) bool { return allowed[r] }, -1)
+	return keepOnly(str(value), o.limit, func(r rune) bool { return allowed[r] }, -1)
 }
 
 // punctuation lists the characters of a page name with which the name must neither begin nor end.
@@ -108,7 +108,7 @@ func path(value any, o options) any {
 // filename returns s as the name of a file. If it has to cut the name, it keeps the extension.
 func filename(s string, limit int) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
-	s = strings.Trim(only(trim(s), unlimited, isName, '_'), ".")
+	s = strings.Trim(keepOnly(trim(s), unlimited, isName, '_'), ".")
 	if len(s) <= limit {
 		return s
 	}
@@ -119,7 +119,7 @@ func filename(s string, limit int) string {
 }
 
 func attrName(s string, limit int) string {
-	s = only(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
+	s = keepOnly(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
 	return first(strings.TrimLeft(s, "0123456789.-"), limit)
 }
 
@@ -130,7 +130,7 @@ const classMarks = "-_:@"
 // htmlClass returns s as a class of an HTML element, or an empty string if s has no letter or digit. It replaces each
 // character that a class cannot have by a hyphen. A class does not begin with a digit.
 func htmlClass(s string, limit int) string {
-	s = only(trim(s), unlimited, func(r rune) bool {
+	s = keepOnly(trim(s), unlimited, func(r rune) bool {
 		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
 	}, '-')
 	s = first(strings.TrimLeft(s, "0123456789"), limit)

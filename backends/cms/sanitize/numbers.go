@@ -68,16 +68,16 @@ func within(value any, o options) any {
 }
 
 func bit(value any, _ options) any {
-	if truth(value) {
+	if truthy(value) {
 		return int64(1)
 	}
 	return int64(0)
 }
 
-func boolean(value any, _ options) any { return truth(value) }
+func boolean(value any, _ options) any { return truthy(value) }
 
-// truth returns false for null, empty values, zero, and the texts "false" and "0", and true otherwise.
-func truth(value any) bool {
+// truthy returns false for null, empty values, zero, and the texts "false" and "0", and true otherwise.
+func truthy(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return false

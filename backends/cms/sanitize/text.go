@@ -15,12 +15,12 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// ends replaces all kinds of line ends by \n.
-var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
+// lineEnds replaces all kinds of line ends by \n.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
 	"\u2029", "\n")
 
-// printed removes control characters except tabs and line ends, and replaces all kinds of line ends by \n.
-func printed(s string) string {
+// printable removes control characters except tabs and line ends, and replaces all kinds of line ends by \n.
+func printable(s string) string {
 	clean := true
 	for i := 0; i < len(s) && clean; i++ {
 		clean = s[i] >= ' ' && s[i] < 0x7f
@@ -33,23 +33,23 @@ func printed(s string) string {
 			return -1
 		}
 		return r
-	}, ends.Replace(s))
+	}, lineEnds.Replace(s))
 }
 
 func line(s string, limit int) string {
-	s = strings.ReplaceAll(text.StripTags(printed(s)), "\n", " ")
+	s = strings.ReplaceAll(text.StripTags(printable(s)), "\n", " ")
 	return trim(first(trim(s), limit))
 }
 
 func lines(s string, limit int) string {
-	return trim(first(trim(text.StripTags(printed(s))), limit))
+	return trim(first(trim(text.StripTags(printable(s))), limit))
 }
 
 func emailHeader(s string, limit int) string {
-	return trim(first(trim(strings.ReplaceAll(printed(s), "\n", " ")), limit))
+	return trim(first(trim(strings.ReplaceAll(printable(s), "\n", " ")), limit))
 }
 
-func removeNewlines(s string) string { return strings.ReplaceAll(ends.Replace(s), "\n", " ") }
+func removeNewlines(s string) string { return strings.ReplaceAll(lineEnds.Replace(s), "\n", " ") }
 
 func removeWhitespace(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -84,14 +84,14 @@ func normalizeWhitespace(s string) string {
 			return ' '
 		}
 		return r
-	}, ends.Replace(s))
+	}, lineEnds.Replace(s))
 }
 
 // truncate returns the text in one line, without tags, and with ellipses in place of line ends. A text longer than
 // limit is cut between words, or within the first word if that is too long, and an ellipsis is added.
 func truncate(s string, limit int) string {
 	var lines []string
-	for line := range strings.SplitSeq(text.StripTags(printed(s)), "\n") {
+	for line := range strings.SplitSeq(text.StripTags(printable(s)), "\n") {
 		if line = trim(reduceWhitespace(line)); line != "" {
 			lines = append(lines, line)
 		}
@@ -116,16 +116,16 @@ func truncate(s string, limit int) string {
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// joins reports whether r is an apostrophe, which belongs to the word around it.
-func joins(r rune) bool { return r == '\'' || r == '’' }
+// isApostrophe reports whether r is an apostrophe, which belongs to the word around it.
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 
 // maxWord limits the length of a word in characters; longer words are cut.
 const maxWord = 80
 
 func wordsOf(s string, limit int) (found []string) {
-	s = text.StripTags(printed(s))
-	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !joins(r) }) {
-		if run = strings.TrimFunc(first(strings.TrimFunc(run, joins), maxWord), joins); run == "" {
+	s = text.StripTags(printable(s))
+	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !isApostrophe(r) }) {
+		if run = strings.TrimFunc(first(strings.TrimFunc(run, isApostrophe), maxWord), isApostrophe); run == "" {
 			continue
 		}
 		if len(found) >= limit {
@@ -138,7 +138,7 @@ func wordsOf(s string, limit int) (found []string) {
 
 func word(s string, limit int) string {
 	for _, found := range wordsOf(s, 1) {
-		return strings.TrimFunc(first(found, limit), joins)
+		return strings.TrimFunc(first(found, limit), isApostrophe)
 	}
 	return ""
 }
@@ -151,14 +151,14 @@ func entities(s string) string { return html.EscapeString(s) }
 
 func unentities(s string) string { return html.UnescapeString(s) }
 
-func purify(s string) string { return text.Purify(printed(s)) }
+func purify(s string) string { return text.Purify(printable(s)) }
 
 func markupToText(s string, limit int) string {
-	return trim(first(trim(text.Plain(printed(s))), limit))
+	return trim(first(trim(text.Plain(printable(s))), limit))
 }
 
 func markupToLine(s string, limit int) string {
-	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printed(s))), " ")), limit))
+	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printable(s))), " ")), limit))
 }
 
 // inline matches the Markdown that entitiesMarkdown supports: code, a link, strong, emphasis and deleted text, without

@@ -16,8 +16,8 @@ import (
 // maxFetch limits the body of a request and of a response, in bytes.
 const maxFetch = 4 << 20
 
-// newClient returns the HTTP client for http.fetch. It checks the address at each connection, and the host at each
-// redirect.
+// newClient returns the HTTP client for http.fetch. The client checks the IP address before each connection, and the
+// host before each redirect.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{

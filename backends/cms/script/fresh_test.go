@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestNothingStays checks that changes of static fields, module variables, required modules, prototypes and
+// TestCallsShareNoState checks that changes of static fields, module variables, required modules, prototypes and
 // built-in objects and functions do not affect the next call, in any runner.
-func TestNothingStays(t *testing.T) {
+func TestCallsShareNoState(t *testing.T) {
 	t.Parallel()
 	cases := map[string]map[string]string{
 		"static field":  {"A.js": `class A { static n = 0; static m() { return ++A.n } } module.exports = { A }`},
@@ -67,8 +67,8 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestRequired checks that files of a site that are not code cannot be required under any name.
-func TestRequired(t *testing.T) {
+// TestOnlyCodeCanBeRequired checks that files of a site that are not code cannot be required under any name.
+func TestOnlyCodeCanBeRequired(t *testing.T) {
 	t.Parallel()
 	dir := site(t, map[string]string{
 		"config.json": `{"jwtSecret":"s3cret"}`, "files/1/a.js": "exports.a = 's3cret'", "cache/a.json": `"s3cret"`, "api/.env.json": `"s3cret"`, ".git/a.json": `"s3cret"`, "lib/a.js": "exports.a = 'lib'",

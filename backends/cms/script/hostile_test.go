@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/worker"
 )
 
-// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not bounded
-// from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
+// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not
+// bounded from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
 var hostile = map[string]struct {
 	body string
 	want int // 0 where either may come first
@@ -274,9 +274,9 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// TestEndedFromOutside checks that a call in which the engine cannot be interrupted ends with its process within
-// 200 ms after the limit, on a machine that is not busy, and that the log has the reason.
-func TestEndedFromOutside(t *testing.T) {
+// TestProcessKilledFromOutside checks that a call in which the engine cannot be interrupted ends with its process
+// within 200 ms after the limit, on a machine that is not busy, and that the log has the reason.
+func TestProcessKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan string, 100)
 	p := load(t, Options{Timeout: 300 * time.Millisecond, Wait: time.Minute, Ended: func(why string) { reasons <- why }}, `
@@ -348,8 +348,8 @@ static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data,
 	}
 }
 
-// TestModestMemory checks that a call may use 100 MiB.
-func TestModestMemory(t *testing.T) {
+// TestCallMayUse100MiB checks that a call may use 100 MiB.
+func TestCallMayUse100MiB(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: time.Minute}, `
 static buffer() { return new Uint8Array(100 * 2 ** 20).length }

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/doctest"
 )
 
-// TestHowTo checks that the files in the how-to page for authors load and answer as described.
-func TestHowTo(t *testing.T) {
+// TestHowToPage checks that the files in the how-to page for authors load and answer as described.
+func TestHowToPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "how-to", "cms-handlers.md"))
 	if err != nil {

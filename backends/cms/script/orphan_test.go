@@ -83,8 +83,8 @@ func attackedParent(t *testing.T) {
 	}
 }
 
-// TestProcessHasNothing checks that a worker process inherits no environment, and no files but its pipes.
-func TestProcessHasNothing(t *testing.T) {
+// TestProcessHasNoAccess checks that a worker process inherits no environment, and no files but its pipes.
+func TestProcessHasNoAccess(t *testing.T) {
 	t.Parallel()
 	inherited, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0) // as a file that whoever started this one has left open
 	if err != nil {

@@ -56,7 +56,7 @@ type idler struct {
 type lane struct {
 	running int       // calls that have a runner
 	quick   bool      // a call has finished that was not slow
-	slow    time.Time // its calls count as slow until then
+	slow    time.Time // time until which calls count as slow
 }
 
 // isSlow reports whether calls of the method count as slow at the time now.
@@ -80,8 +80,9 @@ func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool 
 	return &pool{limit: limit, wait: wait, start: start, running: make(map[*turn]struct{})}
 }
 
-// take waits for a runner for a call of the method with the lane l. The caller must return the runner with give. take
-// returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when ctx is done.
+// take waits for a runner for a call of the method with the lane l. The caller must return the runner with release.
+// take returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when ctx is
+// done.
 func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	p.mu.Lock()
 	if t := p.next(l); t != nil {
@@ -104,7 +105,7 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 			}
 			return t, nil
 		case <-timer.C:
-			if p.begins() {
+			if p.isStarting() {
 				timer.Reset(p.wait)
 				continue
 			}
@@ -118,7 +119,7 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 		select { // a runner may have been assigned in the meantime
 		case t := <-w.turn:
 			if t != nil {
-				p.give(t, true)
+				p.release(t, true)
 			}
 		default:
 		}
@@ -126,8 +127,8 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	}
 }
 
-// begins reports whether a runner is being started that the pool has room for.
-func (p *pool) begins() bool {
+// isStarting reports whether a runner is being started that the pool has room for.
+func (p *pool) isStarting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starting > 0 && len(p.idle)+len(p.running) < p.limit
@@ -172,8 +173,8 @@ func (p *pool) mayRun(l *lane) bool {
 	return !slowMethod || slow < half || first && slow < half+quarter
 }
 
-// give returns the runner of a call that has ended. If reusable is false, the runner is closed.
-func (p *pool) give(t *turn, reusable bool) {
+// release returns the runner of a call that has ended. If reusable is false, the runner is closed.
+func (p *pool) release(t *turn, reusable bool) {
 	p.mu.Lock()
 	delete(p.running, t)
 	t.lane.running--
@@ -183,11 +184,11 @@ func (p *pool) give(t *turn, reusable bool) {
 		t.lane.quick = true
 	}
 	p.mu.Unlock()
-	p.back(t.runner, reusable)
+	p.putBack(t.runner, reusable)
 }
 
 // borrow returns a runner for a task that must not wait for calls, such as loading. The caller must return the runner
-// with back.
+// with putBack.
 func (p *pool) borrow() (runner, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
@@ -202,9 +203,9 @@ func (p *pool) borrow() (runner, error) {
 	return p.start()
 }
 
-// back adds a runner to the idle runners. It closes the runner if the runner is not reusable or is
+// putBack adds a runner to the idle runners. It closes the runner if the runner is not reusable or is
 // not needed.
-func (p *pool) back(r runner, reusable bool) {
+func (p *pool) putBack(r runner, reusable bool) {
 	p.mu.Lock()
 	if keep := reusable && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
 		p.idle = append(p.idle, idler{r, time.Now()})
@@ -212,15 +213,15 @@ func (p *pool) back(r runner, reusable bool) {
 	} else if !reusable && !p.closed {
 		p.grow()
 	}
-	p.deal()
+	p.assignIdle()
 	p.mu.Unlock()
 	if r != nil {
 		r.close()
 	}
 }
 
-// deal assigns idle runners to waiting calls, in the order in which the calls arrived. The caller holds the lock.
-func (p *pool) deal() {
+// assignIdle assigns idle runners to waiting calls, in the order in which the calls arrived. The caller holds the lock.
+func (p *pool) assignIdle() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
 		t := p.next(w.lane)
 		if t != nil {
@@ -262,7 +263,7 @@ func (p *pool) grow() {
 		if err != nil {
 			return
 		}
-		p.back(r, true)
+		p.putBack(r, true)
 		p.mu.Lock()
 		if len(p.waiting) > 0 {
 			p.startSpare()
@@ -276,7 +277,7 @@ func (p *pool) drop(r runner) {
 	p.mu.Lock()
 	previous := len(p.idle)
 	p.idle = slices.DeleteFunc(p.idle, func(i idler) bool { return i.runner == r })
-	if len(p.idle) < previous && !p.closed { // else back is called for it
+	if len(p.idle) < previous && !p.closed { // otherwise putBack will be called for the runner
 		p.grow()
 	}
 	p.mu.Unlock()
@@ -294,7 +295,7 @@ func (p *pool) trim() {
 	}
 	old := slices.Clone(p.idle[:n])
 	p.idle = slices.Delete(p.idle, 0, n)
-	p.deal()
+	p.assignIdle()
 	p.mu.Unlock()
 	for _, i := range old {
 		i.runner.close()

@@ -44,14 +44,14 @@ func TestFairPool(t *testing.T) {
 	t.Parallel()
 	p := fakePool(8, 50*time.Millisecond)
 	quick, one, other, slow := new(lane), new(lane), new(lane), new(lane)
-	p.give(take(t, p, quick), true)
+	p.release(take(t, p, quick), true)
 	for range 2 {
 		take(t, p, one)
 		take(t, p, other)
 	}
 	busy(t, p, one)
 	for range 2 {
-		p.give(take(t, p, new(lane)), true) // the first call of a method
+		p.release(take(t, p, new(lane)), true) // the first call of a method
 	}
 	turns := make([]*turn, 0, 4)
 	for range 4 {
@@ -59,14 +59,14 @@ func TestFairPool(t *testing.T) {
 	}
 	busy(t, p, quick)
 	for _, turn := range turns {
-		p.give(turn, true)
+		p.release(turn, true)
 	}
 	lost := take(t, p, quick)
-	p.give(lost, false) // a method that loses its runner is slow from then on
+	p.release(lost, false) // a method that loses its runner is slow from then on
 	<-lost.runner.(*fakeRunner).closed
 	busy(t, p, quick)
 	quick.slow = time.Time{}
-	p.give(take(t, p, quick), true)
+	p.release(take(t, p, quick), true)
 	slow.quick, slow.slow = true, time.Now().Add(time.Hour)
 	busy(t, p, slow)
 }
@@ -83,13 +83,13 @@ func TestWaiting(t *testing.T) {
 	if _, err := p.take(ended, new(lane)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	p.give(held, true)
+	p.release(held, true)
 	next := <-got
 	p.close()
-	p.give(next, true) // which nobody needs any more
+	p.release(next, true) // which nobody needs any more
 	<-next.runner.(*fakeRunner).closed
 	own := take(t, p, new(lane)) // a call that comes late has one for itself
-	p.give(own, true)
+	p.release(own, true)
 	<-own.runner.(*fakeRunner).closed
 	broken := errors.New("no more processes")
 	p = newPool(2, time.Minute, func() (runner, error) { return nil, broken })

@@ -122,13 +122,13 @@ func (p *process) close() {
 	closeAll(p.in, p.out)
 }
 
-// maxSaid limits how much of the standard error of a process is kept, in bytes.
-const maxSaid = 4 << 10
+// maxStderr limits how much of the standard error of a process is kept, in bytes.
+const maxStderr = 4 << 10
 
 // await waits for the end of the process and records the reason.
 func (p *process) await() {
 	err := p.command.Wait()
-	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxSaid)) // it has ended, and with it the other end of the pipe
+	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxStderr)) // until the process has ended
 	_ = p.stderr.Close()
 	p.detail = p.command.ProcessState.String()
 	if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {
@@ -191,7 +191,7 @@ func (p *process) dead() bool {
 
 // use sends the code of a program to the process: the files that have been required so far.
 func (p *process) use(program *Program) error {
-	known := program.sources.known()
+	known := program.sources.storedFiles()
 	frame := wire.AppendUint(p.conn.Begin(wire.Program), uint64(len(known)))
 	for _, source := range known {
 		for _, text := range source {
@@ -229,7 +229,7 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 	}
 	left := max(time.Until(until), time.Microsecond).Microseconds()
 	if err := p.conn.Send(question(wire.AppendUint(p.conn.Begin(kind), uint64(left)))); err != nil { //nolint:gosec // G115: positive
-		return nil, p.unsent(err)
+		return nil, p.sendError(err)
 	}
 	for {
 		kind, payload, err := p.conn.Read()
@@ -250,13 +250,13 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 			frame = wire.AppendUint(wire.AppendText(frame, refused.Message), refused.Cause)
 		}
 		if err := p.conn.Send(frame); err != nil {
-			return nil, p.unsent(err)
+			return nil, p.sendError(err)
 		}
 	}
 }
 
-// unsent returns the error for a frame that could not be sent because of err.
-func (p *process) unsent(err error) error {
+// sendError returns the error for a frame that could not be sent because of err.
+func (p *process) sendError(err error) error {
 	if errors.Is(err, wire.ErrLong) {
 		p.kill()
 		<-p.gone

@@ -75,7 +75,7 @@ type Engine struct {
 	cache   *cache
 	client  *http.Client
 	pool    *pool
-	current atomic.Pointer[Program] // the latest one
+	current atomic.Pointer[Program] // the latest program
 
 	mu    sync.Mutex
 	lanes map[string]*lane // of the methods of the latest program
@@ -165,7 +165,7 @@ func (e *Engine) program() (*Program, error) {
 		return nil, fmt.Errorf("opening the site: %w", err)
 	}
 	p := &Program{engine: e, sources: newSources(root), code: js.NewCode(), classes: make(map[string]*class)}
-	goruntime.AddCleanup(p, func(root *os.Root) { _ = root.Close() }, root) // when its last call is over
+	goruntime.AddCleanup(p, func(root *os.Root) { _ = root.Close() }, root) // after its last call
 	return p, nil
 }
 
@@ -206,7 +206,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	h := &host{engine: e, program: p, ctx: ctx, call: &handler.Call{User: handler.User{Name: "guest"}}}
 	result, err := r.run(h, question, arguments)
 	if err != nil {
-		e.pool.back(r, false)
+		e.pool.putBack(r, false)
 		return nil, table, &routes.Error{
 			At:      routes.Position{File: "api"},
 			Message: "the files of the site cannot be loaded: " + err.Error(),
@@ -216,7 +216,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 		p.lanes = e.follow(p.classes)
 		e.current.Store(p)
 	}
-	e.pool.back(r, true)
+	e.pool.putBack(r, true)
 	if err != nil {
 		return nil, table, err
 	}
@@ -320,7 +320,9 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	converted := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, methodName := range c.methods {
 		m := &method{file: c.file, export: c.export, class: name, name: methodName, lane: p.lanes[name+"."+methodName]}
-		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) { return p.call(ctx, m, call) }
+		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) {
+			return p.call(ctx, m, call)
+		}
 	}
 	return converted, true
 }
@@ -335,7 +337,7 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 		return nil, err
 	}
 	reusable := false
-	defer func() { p.engine.pool.give(t, reusable) }() // also after a panic
+	defer func() { p.engine.pool.release(t, reusable) }() // also after a panic
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)

@@ -59,8 +59,8 @@ func load(t testing.TB, o Options, body string) *Program {
 	return p
 }
 
-// bothWays runs a test of methods with these bodies, in a process of their own and in this one. The names of the methods
-// are m and a number, in the order of the bodies.
+// bothWays runs a test of methods with these bodies, in a process of their own and in this one. The names of the
+// methods are m and a number, in the order of the bodies.
 func bothWays(t *testing.T, bodies []string, test func(t *testing.T, p *Program)) {
 	t.Helper()
 	var class strings.Builder
@@ -183,8 +183,8 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestUnheard checks that an unhandled rejected promise is logged, and that a handled one is not.
-func TestUnheard(t *testing.T) {
+// TestUnhandledRejectionIsLogged checks that an unhandled rejected promise is logged, and that a handled one is not.
+func TestUnhandledRejectionIsLogged(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)
 	p := load(t, Options{Logger: func() *zap.Logger { return zap.New(core) }}, `
@@ -286,9 +286,9 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestStoreEnds checks that the context of operations ends when the time of the call is over, and that a call ends
-// with its request.
-func TestStoreEnds(t *testing.T) {
+// TestOperationsEndWithCall checks that the context of operations ends when the time of the call is over, and that a
+// call ends with its request.
+func TestOperationsEndWithCall(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: 500 * time.Millisecond}, `static m() { try { pages.get("x") } catch (e) { for (;;); } }`)
 	p.engine.Pages = &fakePages{get: func(ctx context.Context) (Object, error) { <-ctx.Done(); return nil, ctx.Err() }}

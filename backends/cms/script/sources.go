@@ -30,7 +30,7 @@ type sources struct {
 
 	mu    sync.Mutex
 	files map[string]string    // texts by the names of files, relative to the site's folder
-	names map[[2]string]string // files by the requiring file and the name that it requires
+	names map[[2]string]string // files by requiring file and required name
 	bytes int                  // length of all texts
 }
 
@@ -81,8 +81,9 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	return file, s.keep(required, file, text), nil
 }
 
-// keep stores the text of a file, and that required refers to the file, within the limits. If another call has stored
-// the file before, keep returns the stored text, so that all callers get the same text.
+// keep stores the text of a file within the limits, and records that required refers to the file. required is the
+// requiring file and the required name. If another call has stored the file before, keep returns the stored text, so
+// that all callers get the same text.
 func (s *sources) keep(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,9 +178,9 @@ func permitted(name, file string) error {
 	return nil
 }
 
-// known returns the stored files. Each element consists of the requiring file, the required name, the name of the file,
-// and its text.
-func (s *sources) known() (all [][4]string) {
+// storedFiles returns the stored files. Each element consists of the requiring file, the required name, the name of the
+// file, and its text.
+func (s *sources) storedFiles() (all [][4]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for required, file := range s.names {

@@ -105,7 +105,7 @@ module.exports = [
 	}
 }
 
-func TestClassesOfOneName(t *testing.T) {
+func TestClassesWithSameName(t *testing.T) {
 	t.Parallel()
 	s, err := loadSite(engine(t, Options{Site: site(t, map[string]string{
 		"api/v1/Posts.js": `exports.Posts = class { static list() { return 1 } }`, "api/v2/Posts.js": `module.exports = class Posts { static list() { return 2 } }`,

@@ -16,7 +16,9 @@ func (c *compiler) field(name Name, t Term) (string, error) {
 		if err := checkEquality(name, t.Op); err != nil {
 			return "", err
 		}
-		return c.values(t, func(v Value) (string, error) { return c.kin(name.Text == "parent", len(t.Fields) == 1, t, v) })
+		return c.values(t, func(v Value) (string, error) {
+			return c.parentCondition(name.Text == "parent", len(t.Fields) == 1, t, v)
+		})
 	}
 	if column, ok := columns[name.Text]; ok {
 		return c.values(t, func(v Value) (string, error) {
@@ -68,9 +70,9 @@ func (c *compiler) compare(column string, op Op, value any) string {
 	return column + " " + string(op) + " ?"
 }
 
-// kin returns the condition for parent=v or, if parent is false, for has_parent=v. It sets c.parent if the condition
-// means that all pages have the same parent. onlyField reports whether the term t has only this field.
-func (c *compiler) kin(parent, onlyField bool, t Term, v Value) (string, error) {
+// parentCondition returns the condition for parent=v or, if parent is false, for has_parent=v. It sets c.parent if the
+// condition means that all pages have the same parent. onlyField reports whether the term t has only this field.
+func (c *compiler) parentCondition(parent, onlyField bool, t Term, v Value) (string, error) {
 	id, err := c.page(v)
 	if err != nil {
 		return "", err
@@ -183,17 +185,17 @@ const nowhere = "1 = 0"
 // hasValue returns the SQL condition that a page has a value of a field that meets the given condition on the table v.
 // Its first parameter is the field's ID.
 func hasValue(field Field, condition string) string {
-	return having(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
+	return ifTemplateHas(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }
 
 // hasNoValue returns the SQL condition that a page has no value of a field. Its parameter is the field's ID.
 func hasNoValue(field Field) string {
-	return "NOT " + having(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
+	return "NOT " + ifTemplateHas(field, "EXISTS (SELECT 1 FROM cms_page_values v WHERE v.page_id = p.id AND v.field_id = ?)")
 }
 
-// having extends a condition: the template of the page must also have the field. When a field is removed from a
+// ifTemplateHas extends a condition: the template of the page must also have the field. When a field is removed from a
 // template, the searchable copies of its values remain, but must not reveal values that are no longer shown.
-func having(field Field, condition string) string {
+func ifTemplateHas(field Field, condition string) string {
 	if field.Everywhere {
 		return condition
 	}
@@ -300,5 +302,5 @@ func (c *compiler) words(field Field, op Op, folded string) string {
 		between = " "
 	}
 	c.args = append(c.args, `"`+strings.Join(words, between)+`"`, field.ID)
-	return having(field, "p.id IN (SELECT v.page_id FROM cms_search JOIN cms_page_values v ON v.id = cms_search.rowid WHERE cms_search MATCH ? AND v.field_id = ?)")
+	return ifTemplateHas(field, "p.id IN (SELECT v.page_id FROM cms_search JOIN cms_page_values v ON v.id = cms_search.rowid WHERE cms_search MATCH ? AND v.field_id = ?)")
 }

@@ -31,7 +31,7 @@ type importer struct {
 	Site
 	in         *bufio.Scanner
 	lineNumber int
-	waits      []content.Imported
+	batch      []content.Imported
 	fields     map[string]*content.Field
 	// defined holds fields and templates that have been read but not saved. Since they refer to each other, they are
 	// saved together, before the first line of another kind.
@@ -138,7 +138,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 			e.UnpublishAt = &p.UnpublishAt
 		}
 		i.done.Pages++
-		return i.wait(ctx, content.Imported{
+		return i.addToBatch(ctx, content.Imported{
 			Path: p.Path, Edit: e,
 			History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort},
 		})
@@ -153,20 +153,20 @@ func (i *importer) line(ctx context.Context, l *line) error {
 	return errors.New("this line has nothing in it")
 }
 
-// wait adds a page to the batch. If the batch is full, it saves the batch.
-func (i *importer) wait(ctx context.Context, p content.Imported) error {
-	if i.waits = append(i.waits, p); len(i.waits) < batch {
+// addToBatch adds a page to the batch. If the batch is full, it saves the batch.
+func (i *importer) addToBatch(ctx context.Context, p content.Imported) error {
+	if i.batch = append(i.batch, p); len(i.batch) < batch {
 		return nil
 	}
 	return i.flush(ctx)
 }
 
 func (i *importer) flush(ctx context.Context) error {
-	if len(i.waits) == 0 {
+	if len(i.batch) == 0 {
 		return nil
 	}
-	err := i.Pages.Import(ctx, i.waits, i.read)
-	i.waits = i.waits[:0]
+	err := i.Pages.Import(ctx, i.batch, i.read)
+	i.batch = i.batch[:0]
 	if i.Progress != nil {
 		i.Progress(i.done)
 	}
@@ -209,7 +209,7 @@ func (i *importer) definitions(ctx context.Context) error {
 	list := make([]content.Definition, len(i.defined))
 	for n, d := range i.defined {
 		var complete bool
-		if list[n], complete = i.now(d); !complete {
+		if list[n], complete = i.saveable(d); !complete {
 			i.incomplete = append(i.incomplete, d)
 		}
 	}
@@ -230,10 +230,10 @@ func (i *importer) definitions(ctx context.Context) error {
 	return nil
 }
 
-// now returns the part of a definition that can be saved immediately, and reports whether this is the entire
+// saveable returns the part of a definition that can be saved immediately, and reports whether this is the entire
 // definition. References to templates that do not exist yet are left out; they are saved after the last line. Export
 // writes no such references.
-func (i *importer) now(d content.Definition) (content.Definition, bool) {
+func (i *importer) saveable(d content.Definition) (content.Definition, bool) {
 	complete := true
 	named := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(name string) bool {
@@ -255,7 +255,7 @@ func (i *importer) now(d content.Definition) (content.Definition, bool) {
 // removes references to pages that do not exist.
 func (i *importer) refs(ctx context.Context, r *refs) error {
 	// All referenced pages exist, except those in the current batch.
-	if len(i.waits) > 0 && i.waits[0].Template != "" {
+	if len(i.batch) > 0 && i.batch[0].Template != "" {
 		if err := i.flush(ctx); err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 		if i.fields[name] == nil {
 			return fmt.Errorf("there is no field %q", name)
 		}
-		changed, err := swap(i.fields, value, func(path any) (any, error) {
+		changed, err := replaceReferences(i.fields, value, func(path any) (any, error) {
 			text, _ := path.(string)
 			p, err := i.Pages.At(ctx, kernel.Site(), text)
 			if kernel.IsNotFound(err) {
@@ -280,7 +280,7 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 		}
 		r.Fields[name] = changed
 	}
-	return i.wait(ctx, content.Imported{Path: r.Path, Edit: content.Edit{Fields: r.Fields}})
+	return i.addToBatch(ctx, content.Imported{Path: r.Path, Edit: content.Edit{Fields: r.Fields}})
 }
 
 // chunks is a reader of the content of a file, which is in the following lines.
@@ -332,7 +332,8 @@ func (i *importer) file(ctx context.Context, f *file) error {
 			return i.describe(ctx, p.Path, f, list, entry)
 		}
 	}
-	changed, err := i.Files.Receive(ctx, site, content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}, f.Name, body)
+	place := content.Place{Page: p.ID, Field: f.Field, Modified: p.Modified}
+	changed, err := i.Files.Receive(ctx, site, place, f.Name, body)
 	if err != nil {
 		return err
 	}

@@ -165,8 +165,8 @@ func (e *exporter) schema(ctx context.Context) error {
 	return nil
 }
 
-// each calls fn for each page, ordered by path.
-func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) error {
+// eachPage calls fn for each page, ordered by path.
+func (e *exporter) eachPage(ctx context.Context, fn func(p *content.Page) error) error {
 	for after := ""; ; {
 		list, err := e.Pages.Find(ctx, kernel.Site(), "include=all, sort=path, limit="+strconv.Itoa(batch)+", after="+after)
 		if err != nil {
@@ -186,7 +186,7 @@ func (e *exporter) each(ctx context.Context, fn func(p *content.Page) error) err
 
 // pages writes all pages without their files and without their references to pages.
 func (e *exporter) pages(ctx context.Context) error {
-	return e.each(ctx, func(p *content.Page) error {
+	return e.eachPage(ctx, func(p *content.Page) error {
 		exported := &page{
 			Path: p.Path, Template: p.Template, Title: p.Title, Status: p.Status, Sort: p.Sort, Fields: make(map[string]any),
 			Created: p.Created, Modified: p.Modified, Published: p.Published, PublishAt: p.PublishAt, UnpublishAt: p.UnpublishAt,
@@ -220,14 +220,14 @@ func refers(fields map[string]*content.Field, f *content.Field) bool {
 
 // refs writes the values that refer to pages, and the files.
 func (e *exporter) refs(ctx context.Context) error {
-	return e.each(ctx, func(p *content.Page) error {
+	return e.eachPage(ctx, func(p *content.Page) error {
 		exported := &refs{Path: p.Path, Fields: make(map[string]any)}
 		for name, value := range p.Fields {
 			f := e.fields[name]
 			switch {
 			case f == nil:
 			case refers(e.fields, f):
-				changed, err := swap(e.fields, value, func(id any) (any, error) { return e.path(ctx, id) })
+				changed, err := replaceReferences(e.fields, value, func(id any) (any, error) { return e.path(ctx, id) })
 				if err != nil {
 					return err
 				}
@@ -245,14 +245,14 @@ func (e *exporter) refs(ctx context.Context) error {
 	})
 }
 
-// swap returns a copy of a value in which each reference to a page is replaced by the result of replace. If the result
-// is nil, the reference is removed.
-func swap(fields map[string]*content.Field, value any, replace func(page any) (any, error)) (any, error) {
+// replaceReferences returns a copy of a value in which each reference to a page is replaced by the result of replace.
+// If the result is nil, the reference is removed.
+func replaceReferences(fields map[string]*content.Field, value any, replace func(page any) (any, error)) (any, error) {
 	switch v := value.(type) {
 	case []any:
 		result := []any{}
 		for _, element := range v {
-			replaced, err := swap(fields, element, replace)
+			replaced, err := replaceReferences(fields, element, replace)
 			if err != nil {
 				return nil, err
 			}
@@ -266,7 +266,7 @@ func swap(fields map[string]*content.Field, value any, replace func(page any) (a
 		for name, element := range v {
 			result[name] = element
 			if inner := fields[name]; inner != nil && inner.Type == content.TypePage {
-				changed, err := swap(fields, element, replace)
+				changed, err := replaceReferences(fields, element, replace)
 				if err != nil {
 					return nil, err
 				}

@@ -144,9 +144,9 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestFilesOfOneName checks that files of a page with the same name and size stay separate, even after a second
+// TestFilesWithSameName checks that files of a page with the same name and size stay separate, even after a second
 // import.
-func TestFilesOfOneName(t *testing.T) {
+func TestFilesWithSameName(t *testing.T) {
 	t.Parallel()
 	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
 	fill(t, from)
@@ -177,9 +177,9 @@ func TestFilesOfOneName(t *testing.T) {
 	}
 }
 
-// TestScheduled checks that the scheduled times of pages are exported, but not those of drafts, which are not
-// exported either.
-func TestScheduled(t *testing.T) {
+// TestScheduledTimesAreExported checks that the scheduled times of pages are exported, but not those of drafts, which
+// are not exported either.
+func TestScheduledTimesAreExported(t *testing.T) {
 	t.Parallel()
 	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
 	fill(t, from)
@@ -216,9 +216,9 @@ func (c cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestCutOff checks that a template that an interrupted import leaves has its family, or does not exist, and that
-// repeating the import completes it.
-func TestCutOff(t *testing.T) {
+// TestInterruptedImport checks that a template that an interrupted import leaves has its family, or does not exist, and
+// that repeating the import completes it.
+func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	from := newSite(t, databases.SQLite(t))
 	fill(t, from)
@@ -271,9 +271,9 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestFamiliesOfThePast checks that pages keep their places even if families no longer allow them, and that
+// TestImportIgnoresFamilies checks that pages keep their places even if families no longer allow them, and that
 // templates may follow after pages.
-func TestFamiliesOfThePast(t *testing.T) {
+func TestImportIgnoresFamilies(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
 	text := `{"cms":1}
@@ -355,7 +355,7 @@ func TestForeignSystemTemplate(t *testing.T) {
 	}
 }
 
-func TestBroken(t *testing.T) {
+func TestMalformedExports(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
 	for text, want := range map[string]struct {

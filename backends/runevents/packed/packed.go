@@ -35,22 +35,22 @@ func Pack(text []byte) []byte {
 	if limit < 0 {
 		panic("packed: a text of 4 GiB")
 	}
-	room := rooms.Get().(*[]byte)
+	room := buffers.Get().(*[]byte)
 	if cap(*room) < limit {
 		*room = make([]byte, limit)
 	}
 	block := s2.Encode((*room)[:cap(*room)], text)
 	out := append(append(make([]byte, 0, 1+len(block)), marker), block...)
-	if cap(*room) <= roomKept {
-		rooms.Put(room)
+	if cap(*room) <= bufferKept {
+		buffers.Put(room)
 	}
 	return out
 }
 
-// rooms is a pool of buffers. Buffers larger than roomKept are not returned to the pool.
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
+// buffers is a pool of buffers. Buffers larger than bufferKept are not returned to the pool.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-const roomKept = 256 << 10
+const bufferKept = 256 << 10
 
 // Append decompresses packed and appends the text to dst. It returns ErrTooLong if the text has more than limit bytes,
 // and another error if packed is corrupt.

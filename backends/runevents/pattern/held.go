@@ -23,12 +23,6 @@ func Hold(m Matcher) (id int64) {
 // Release removes the matcher with the given ID.
 func Release(id int64) { matchers.Delete(id) }
 
-// Held returns the number of registered matchers.
-func Held() (n int) {
-	matchers.Range(func(any, any) bool { n++; return true })
-	return n
-}
-
 // Match reports whether s matches the matcher with the given ID. It returns an error if there is no such matcher.
 func Match(id int64, s string) (bool, error) {
 	m, ok := matchers.Load(id)

@@ -139,7 +139,7 @@ func (t *translator) run() error {
 			return err
 		}
 		if t.pos < len(t.in) {
-			return errParens // a closing one; nothing else ends the loop early
+			return errParens // a closing parenthesis; nothing else ends the loop early
 		}
 		if cost > maxCost {
 			return errTooComplex

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// nothing answers requests about entities that are never stored, if the answer is not a list of rows: with an empty
+// emptyAnswer answers requests about entities that are never stored, if the answer is not a list of rows: with an empty
 // list of names, or an empty catalog.
-func (s *Service) nothing(pl *plan, out *output) error {
+func (s *Service) emptyAnswer(pl *plan, out *output) error {
 	if pl.detail == "fact-names" {
 		if pl.total {
 			out.total = "0"
@@ -32,9 +32,9 @@ func (s *Service) nothing(pl *plan, out *output) error {
 	return err
 }
 
-// nothing returns the answer to a query for rows of an entity that is never stored: the rows as JSON, and their total
-// number without paging. Functions without groups return one row, all other queries none.
-func (q *query) nothing() (rows []byte, total string) {
+// emptyAnswer returns the answer to a query for rows of an entity that is never stored: the rows as JSON, and their
+// total number without paging. Functions without groups return one row, all other queries none.
+func (q *query) emptyAnswer() (rows []byte, total string) {
 	if !q.aggregates() || len(q.group) > 0 {
 		return []byte("[]"), "0"
 	}

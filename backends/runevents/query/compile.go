@@ -54,7 +54,7 @@ func (s *statement) release() {
 // numbered, so the parts of a query can be compiled in any order.
 type compiler struct {
 	dialect   store.Dialect
-	collation string // for regular expressions on PostgreSQL, quoted; empty for that of the column
+	collation string // quoted collation for regular expressions on PostgreSQL; empty for the column's collation
 	cutoff    int64  // nodes that became inactive before are about to be deleted
 	distinct  *window
 	args      []any
@@ -108,8 +108,8 @@ func (c *compiler) literal(v any) string {
 	return c.arg(v)
 }
 
-// open returns the scope of a query or inner query. The suffix of a scope keeps the aliases of its tables unique. open
-// also determines narrow and latest.
+// open returns a scope for a query or inner query, with narrow and latest set according to the conditions of the query.
+// The suffix of the scope keeps the aliases of its tables unique.
 func (c *compiler) open(q *query) *scope {
 	s := &scope{c: c, q: q, joined: make(map[string]bool)}
 	if c.levels > 0 {
@@ -177,8 +177,8 @@ func (s *scope) identity(f *field) (table, key string, ok bool) {
 	return j.table, s.column(j.keyAlias, j.key), true
 }
 
-// naming returns the column of a table with the value that an ID of the table represents.
-func naming(table string) string {
+// valueColumn returns the column that contains the values which the IDs of a table represent.
+func valueColumn(table string) string {
 	switch table {
 	case "run_reports":
 		return "hash"
@@ -193,7 +193,7 @@ func naming(table string) string {
 func (s *scope) from() string {
 	e := s.q.entity
 	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
-		return s.youngest(s.c.distinct) + s.joins()
+		return s.latestEvents(s.c.distinct) + s.joins()
 	}
 	return e.table + " " + e.alias + s.suffix + s.joins()
 }

@@ -55,8 +55,8 @@ func (s *scope) expr(x expr, negated bool) string {
 	panic("query: unknown clause")
 }
 
-// list joins conditions by OR or, if or is false, by AND. It nests them in halves, because SQLite limits the depth of
-// an expression.
+// list joins the conditions in list by OR if or is true, and otherwise by AND. It nests them in halves, because SQLite
+// limits the depth of an expression.
 func (s *scope) list(list []expr, negated, or bool) string {
 	if len(list) == 1 {
 		return s.expr(list[0], negated)
@@ -106,7 +106,7 @@ func (s *scope) compare(x *compareExpr, negated bool) string {
 		op = opposite[op]
 	}
 	if table, key, ok := s.identity(f); ok {
-		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+naming(table)+" = "+
+		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+valueColumn(table)+" = "+
 			s.c.literal(x.value)+"), -1)", nulls)
 	}
 	col := s.column(f.alias, f.column)
@@ -144,7 +144,7 @@ func (s *scope) in(x *inExpr, negated bool) string {
 		word = " NOT IN ("
 	}
 	if table, key, ok := s.identity(f); ok {
-		test := key + word + "SELECT id FROM " + table + " WHERE " + naming(table) + " IN (" + s.values(x.values) + "))"
+		test := key + word + "SELECT id FROM " + table + " WHERE " + valueColumn(table) + " IN (" + s.values(x.values) + "))"
 		if negated && !nulls && f.nullable { // NOT IN an empty list includes null
 			test = "(" + test + " AND " + key + " IS NOT NULL)"
 		}
@@ -284,8 +284,8 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns a function that returns an SQL condition: text, an SQL expression, matches p. If negated is true, the
-// condition is that the text does not match or is null.
+// regexp returns a function that returns the SQL condition that text, an SQL expression, matches p. If negated is true,
+// the condition is that the text does not match or is null.
 func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
 		name := s.c.arg(p.Source) + "::text"
@@ -312,7 +312,7 @@ func isTrue(test string, negated bool) string {
 	return test
 }
 
-// anyElement returns an SQL condition: an element of the array of texts in col meets test. If negated is true, the
+// anyElement returns the SQL condition that an element of the array of texts in col meets test. If negated is true, the
 // condition is that no element does. nulls is as in shared.
 func (s *scope) anyElement(col string, test func(element string) string, negated, nulls bool) string {
 	from := "json_each(" + col + ")"
@@ -331,7 +331,7 @@ func (s *scope) anyElement(col string, test func(element string) string, negated
 	return "(" + col + " IS NOT NULL AND " + exists + ")"
 }
 
-// node returns an SQL condition on the state of the node of a row.
+// node returns an SQL condition on the state of the node to which a row belongs.
 func (s *scope) node(x *nodeExpr, negated bool) string {
 	test := "deactivated_at IS NULL AND expired_at IS NULL"
 	switch {
@@ -347,8 +347,8 @@ func (s *scope) node(x *nodeExpr, negated bool) string {
 	return s.column(s.q.entity.alias, s.q.entity.node) + " IN (SELECT id FROM run_nodes WHERE " + test + ")"
 }
 
-// inQuery returns an SQL condition: the values of some fields are a row of an inner query. It compares IDs instead of
-// values if IDs of the same table represent both.
+// inQuery returns the SQL condition that the values of some fields are a row of an inner query. It compares IDs instead
+// of values if IDs of the same table represent both.
 func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
 	if x.query.entity.absent() {
 		return truth(negated)

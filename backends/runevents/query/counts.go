@@ -192,7 +192,8 @@ func (q *counts) orderSQL() string {
 }
 
 func (c *compiler) countTotal(q *counts) *statement {
-	return &statement{sql: "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects", args: c.args, patterns: c.patterns, hash: -1}
+	sql := "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects"
+	return &statement{sql: sql, args: c.args, patterns: c.patterns, hash: -1}
 }
 
 // subjectRow writes one row of counts as JSON.

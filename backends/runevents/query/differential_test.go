@@ -320,7 +320,7 @@ func simpler(clause any) (list []any) {
 	return list
 }
 
-func TestSimpler(t *testing.T) {
+func TestSimplerClauses(t *testing.T) {
 	t.Parallel()
 	var clause any
 	if err := json.Unmarshal([]byte(`["extract","a",["and",["=","b",1],["not",["in","c",["array",["and","x"]]]]]]`), &clause); err != nil {

@@ -5,13 +5,13 @@ import "strings"
 // window is the time span of distinct_resources, a parameter that selects the latest event of each resource.
 type window struct {
 	start, end int64
-	latest     []*latestExpr // restrict the rows before they are compared
+	latest     []*latestExpr // conditions on the rows that are compared
 }
 
-// youngest returns a subquery that replaces the table of events. It has the latest event of each property of a resource
-// within the window. Resources without an event in the window that meets the query are dropped first, because their
-// latest event would not meet the query either.
-func (s *scope) youngest(w *window) string {
+// latestEvents returns a subquery that replaces the table of events. It has the latest event of each property of a
+// resource within the window. Resources without an event in the window that meets the query are dropped first, because
+// their latest event would not meet the query either.
+func (s *scope) latestEvents(w *window) string {
 	within := " BETWEEN " + s.c.arg(w.start) + " AND " + s.c.arg(w.end)
 	bounds := append(make([]string, 0, 1+len(w.latest)), "a.at"+within)
 	for _, l := range w.latest {
@@ -27,23 +27,23 @@ func (s *scope) youngest(w *window) string {
 		where := m.where() + " AND " + m.column("e", "at") + within
 		events := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " +
 			strings.Join(bounds, " AND ")
-		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + related + s.c.resourceEvents(events)
+		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + relatedResources + s.c.resourceEvents(events)
 		resource, from = "a.same", "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN ("+
-			wanted+") AND d.id = a.change"
+			comparedResources+") AND d.id = a.change"
 	}
 	return "(" + with + "SELECT * FROM (SELECT " + columns +
 		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from +
 		") ranked WHERE place = 1) e"
 }
 
-// related assigns one ID to all rows of the same resource with different positions in a catalog, because comparing IDs
-// is faster than comparing texts.
-const related = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resources WHERE id IN (SELECT resource FROM matching))` +
+// relatedResources assigns one ID to all rows of the same resource with different positions in a catalog, because
+// comparing IDs is faster than comparing texts.
+const relatedResources = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resources WHERE id IN (SELECT resource FROM matching))` +
 	`, kin AS MATERIALIZED (SELECT x.id AS resource, MIN(p.id) AS same FROM picked p JOIN run_resources x ON substr(x.title, 1, 100) = substr(p.title, 1, 100)` +
 	` AND x.title = p.title AND x.type = p.type GROUP BY x.id)`
 
-// wanted selects the pairs of node and resource whose events are compared.
-const wanted = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
+// comparedResources selects the pairs of node and resource whose events are compared.
+const comparedResources = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
 
 // resourceEvents returns the common table expression for the events of the resources. SQLite reads the events in the
 // order of the expression. PostgreSQL would read all of them for each node if the expression were not materialized.

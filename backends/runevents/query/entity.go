@@ -43,8 +43,8 @@ type join struct {
 	// keyAlias and key identify the column with the ID of the joined row.
 	keyAlias, key string
 	outer         bool
-	large         bool // too many rows to test each of them needlessly
-	lasting       bool // run after run refers to the same rows, so the latest runs refer to many of them
+	large         bool // the table is too large to test each row needlessly
+	lasting       bool // all runs refer to the same rows, so the latest runs refer to many of the rows
 }
 
 // relation is a pair of fields, one of each entity, that are equal in related rows of the two entities.
@@ -59,7 +59,7 @@ type entity struct {
 	fields       []*field
 	byName       map[string]*field
 	relations    map[string]relation
-	node         string // the column of the base table with the node's ID; empty if there is none
+	node         string // column of the base table with the node's ID, or empty
 }
 
 func (e *entity) join(alias string) *join {

@@ -241,7 +241,14 @@ func TestPatternsAreReleased(t *testing.T) {
 		b.get("/events", pairs...)
 		b.get("/aggregate-event-counts", append(pairs[:2:2], "summarize_by", "certname,resource")...)
 	}
-	if n := pattern.Held(); n != 0 {
-		t.Errorf("%d patterns are still known to SQL", n)
+	next := pattern.Hold(nil)
+	pattern.Release(next)
+	if next == 1 {
+		t.Error("no pattern was passed to SQL")
+	}
+	for id := int64(1); id < next; id++ {
+		if _, err := pattern.Match(id, ""); err == nil {
+			t.Errorf("pattern %d is still known to SQL", id)
+		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 // hourLength is the length of an hour in milliseconds.
 const hourLength = 60 * 60 * 1000
 
-// hourStart returns the SQL expression for the beginning of the hour of a timestamp, an SQL expression.
+// hourStart returns an SQL expression for the beginning of the hour that contains timestamp, which is an SQL
+// expression, too.
 func hourStart(timestamp string) string {
 	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", timestamp, hourLength)
 }

@@ -25,8 +25,8 @@ const (
 	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
 )
 
-// rowsOf is the key in allowed for all entities without an entry of their own.
-const rowsOf = "rows"
+// otherEntities is the key in allowed for all entities without an entry of their own.
+const otherEntities = "rows"
 
 // allowed lists the parameters of each endpoint, by entity. The empty name stands for the root endpoint.
 var allowed = map[string][]string{
@@ -43,17 +43,17 @@ var allowed = map[string][]string{
 	"mbean":                  strings.Fields(inert + " " + jolokia),
 	"fact-names":             strings.Fields(paging + " " + inert),
 	"":                       strings.Fields("query " + paging + " ast_only " + inert),
-	rowsOf:                   strings.Fields("query " + paging + " " + inert),
+	otherEntities:            strings.Fields("query " + paging + " " + inert),
 }
 
 // params are the parameters of a request, from the URL or a JSON body. The values from a URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads the parameters of a request for an entity, and returns an error for unknown names.
+// readParams reads the parameters of a request for an entity. It returns an error for names that allowed does not list.
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowed[entity]
 	if !ok {
-		names = allowed[rowsOf]
+		names = allowed[otherEntities]
 	}
 	p := make(params)
 	if len(r.URL.RawQuery) > syntax.MaxBytes {

@@ -102,7 +102,7 @@ func (p *partWriter) load(rows [][]any, column int) error {
 		return nil
 	}
 	p.missing[len(p.missing)-1] = ']'
-	return p.look(string(p.missing), func(number int64, text []byte) {
+	return p.lookUp(string(p.missing), func(number int64, text []byte) {
 		if len(text) <= fragmentMax {
 			p.written.put(number, text)
 		}
@@ -118,7 +118,7 @@ func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 		return append(b, text...), nil
 	}
 	found := false
-	err := p.look("["+strconv.FormatInt(number, 10)+"]", func(_ int64, text []byte) {
+	err := p.lookUp("["+strconv.FormatInt(number, 10)+"]", func(_ int64, text []byte) {
 		b, found = append(b, text...), true
 	})
 	if err == nil && !found {
@@ -127,8 +127,8 @@ func (p *partWriter) append(b []byte, number int64) ([]byte, error) {
 	return b, err
 }
 
-// look looks up the IDs in numbers, a JSON array, and calls each with the encoded members for each ID.
-func (p *partWriter) look(numbers string, each func(number int64, text []byte)) error {
+// lookUp looks up the IDs in numbers, a JSON array, and calls each with the encoded members for each ID.
+func (p *partWriter) lookUp(numbers string, each func(number int64, text []byte)) error {
 	rows, err := p.lookup.Query(numbers) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {
 		return err

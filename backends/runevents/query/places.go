@@ -81,12 +81,12 @@ func (l *lease) release() {
 	if l.memory {
 		l.places.memory.Release(answerKept)
 	}
-	l.unplace()
+	l.releasePlace()
 	l.memory = false
 }
 
-// unplace returns the place for a long answer.
-func (l *lease) unplace() {
+// releasePlace returns the place for a long answer.
+func (l *lease) releasePlace() {
 	if l.long {
 		l.places.long.Release(1)
 	}
@@ -97,7 +97,7 @@ func (l *lease) unplace() {
 // is free, placed releases the connection, waits for such a place, and runs the query again.
 func (s *Service) placed(ctx context.Context, db *sql.DB, out *output, query func() error) error {
 	s.places.prepare(db, s.o.DB.Dialect())
-	defer out.unplace()
+	defer out.releasePlace()
 	attempt := func() error {
 		if err := s.wait(ctx, s.places.all, out, errCrowded); err != nil {
 			return err
@@ -134,10 +134,10 @@ func (s *Service) wait(ctx context.Context, places *semaphore.Weighted, out *out
 	return full
 }
 
-// nearby is the maximum length of the time span of a query that is not wide.
-const nearby = 3 * 24 * time.Hour
+// shortTime is the maximum length of the time span of a query that is not wide.
+const shortTime = 3 * 24 * time.Hour
 
-// isShort reports whether an interval, up to now, is at most nearby long.
+// isShort reports whether an interval, up to now, is at most shortTime long.
 func isShort(bounds interval, now time.Time) bool {
-	return min(bounds.until, now.UnixMilli()+1)-bounds.from <= nearby.Milliseconds()
+	return min(bounds.until, now.UnixMilli()+1)-bounds.from <= shortTime.Milliseconds()
 }

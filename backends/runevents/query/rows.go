@@ -26,8 +26,8 @@ type rowWriter struct {
 	parts  []*partWriter
 	hash   int
 	prefix string
-	single bool    // there is one row, which is not in a list
-	counts *counts // for rows of counts, which have another format
+	single bool    // the answer is one object instead of a list
+	counts *counts // set for rows of counts, which have another format
 	buf    []byte
 	rows   [][]any // the rows that are read at once
 	dest   [][]any // pointers to their values
@@ -93,7 +93,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 				rw.buf = append(rw.buf, ',')
 			}
 			switch err := rw.any(); {
-			case errors.Is(err, errNoPart): // as a join would omit it
+			case errors.Is(err, errNoPart): // a join would omit the row, too
 				rw.buf = rw.buf[:start]
 				continue
 			case err != nil:

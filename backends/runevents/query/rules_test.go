@@ -501,8 +501,8 @@ func TestPQL(t *testing.T) {
 	})
 }
 
-// TestNothingAsked checks that empty clauses have no effect.
-func TestNothingAsked(t *testing.T) {
+// TestEmptyClauses checks that empty clauses have no effect.
+func TestEmptyClauses(t *testing.T) {
 	t.Parallel()
 	b := open(t, store.SQLite).load(t, special...)
 	for _, pairs := range [][]string{

@@ -79,7 +79,7 @@ type (
 		field *field
 		truth bool
 	}
-	// nodeExpr tests the state of the node of a row.
+	// nodeExpr tests the state of the node to which a row belongs.
 	nodeExpr struct{ active bool }
 )
 

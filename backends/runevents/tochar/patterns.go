@@ -123,7 +123,8 @@ var timePatterns = func() []timePattern {
 
 var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// constant returns a function with a constant result.
+// constant returns the function text of a pattern with a constant result: bare, or padded if the result is to be
+// padded.
 func constant(padded, bare string) func(time.Time, bool) string {
 	return func(_ time.Time, b bool) string {
 		if b {

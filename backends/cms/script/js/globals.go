@@ -18,18 +18,19 @@ import (
 var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
 
 func init() {
-	namespaceMember := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
+	// of returns a member whose value is an object with the members of a namespace.
+	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
-		"pages": namespaceMember(&pages), "users": namespaceMember(&users), "templates": namespaceMember(&templates), "fields": namespaceMember(&fields), "cache": namespaceMember(&cache),
-		"http": namespaceMember(&fetch), "log": namespaceMember(&log), "console": namespaceMember(&console), "RestApiHelper": namespaceMember(&helper),
-		"sanitizer": namespaceMember(&sanitizers), "input": namespaceMember(&input), "session": namespaceMember(&session),
+		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
+		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
+		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   hostValue(wire.Config),
 	})
 	pages = newNamespace(map[string]member{
 		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Find, wire.AppendText(rt.arguments(), text(c.Argument(0))))
-			list := rt.got(r)
+			list := rt.decoded(r)
 			if o, ok := list.(*goja.Object); ok {
 				_ = o.DefineDataProperty("after", rt.vm.ToValue(r.Text()), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 			}
@@ -39,7 +40,7 @@ func init() {
 		"count": hostMethod(wire.Count),
 		"add": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			page := rt.object(c.Argument(0), "the page")
-			return rt.got(rt.ask(wire.Add, wire.AppendText(rt.arguments(), page)))
+			return rt.decoded(rt.ask(wire.Add, wire.AppendText(rt.arguments(), page)))
 		}},
 		"save": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			to, changes := rt.id(c.Argument(0), "page"), c.Argument(1)
@@ -47,7 +48,7 @@ func init() {
 				changes = c.Argument(0)
 			}
 			change := rt.object(changes, "the change")
-			return rt.got(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), to), change)))
+			return rt.decoded(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), to), change)))
 		}},
 		"trash": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.id(c.Argument(0), "page")))
@@ -68,7 +69,8 @@ func init() {
 				rt.fail("the file is larger than 8 MiB")
 			}
 			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
-			return rt.got(rt.ask(wire.Attach, wire.AppendText(wire.AppendText(wire.AppendBool(ask, isObject), name), content)))
+			ask = wire.AppendText(wire.AppendText(wire.AppendBool(ask, isObject), name), content)
+			return rt.decoded(rt.ask(wire.Attach, ask))
 		}},
 		// file(file, size) returns an answer with the file. To send it, the method must return it.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
@@ -84,7 +86,7 @@ func init() {
 		// image(file, size) returns the address of the image in the given size.
 		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
-			return rt.got(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)))
+			return rt.decoded(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)))
 		}},
 	})
 	users = newNamespace(map[string]member{
@@ -99,18 +101,18 @@ func init() {
 					limit = min(max(v.ToInteger(), 1), 500)
 				}
 			}
-			return rt.got(rt.ask(wire.Users, wire.AppendInt(wire.AppendInt(rt.arguments(), after), limit)))
+			return rt.decoded(rt.ask(wire.Users, wire.AppendInt(wire.AppendInt(rt.arguments(), after), limit)))
 		}},
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			if !isSet(c.Argument(0)) {
 				return goja.Null()
 			}
-			return rt.got(rt.ask(wire.User, wire.AppendText(rt.arguments(), c.Argument(0).String())))
+			return rt.decoded(rt.ask(wire.User, wire.AppendText(rt.arguments(), c.Argument(0).String())))
 		}},
 	})
 	definitions := func(all, single byte) *namespace {
 		return newNamespace(map[string]member{
-			"all": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.got(rt.ask(all, nil)) }},
+			"all": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.decoded(rt.ask(all, nil)) }},
 			"get": hostMethod(single),
 		})
 	}
@@ -125,7 +127,7 @@ func init() {
 			return goja.Undefined()
 		}},
 		"delete": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			return rt.got(rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), c.Argument(0).String())))
+			return rt.decoded(rt.ask(wire.CacheDelete, wire.AppendText(rt.arguments(), c.Argument(0).String())))
 		}},
 		// remember(key, seconds, make) returns the cached value, or calls make and caches its result.
 		"remember": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
@@ -165,13 +167,13 @@ func init() {
 
 // hostValue returns a member whose value is the result of a host operation without arguments.
 func hostValue(operation byte) member {
-	return member{value: func(rt *Runtime) goja.Value { return rt.got(rt.ask(operation, nil)) }}
+	return member{value: func(rt *Runtime) goja.Value { return rt.decoded(rt.ask(operation, nil)) }}
 }
 
 // hostMethod returns a method that calls a host operation with its first argument, a string such as a selector.
 func hostMethod(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-		return rt.got(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
+		return rt.decoded(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
 	}}
 }
 
@@ -189,8 +191,8 @@ func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	return wire.NewReader(reply)
 }
 
-// got decodes the value in a reply of the host. It throws an error in the script if the reply is malformed.
-func (rt *Runtime) got(r *wire.Reader) goja.Value {
+// decoded decodes the value in a reply of the host. It throws an error in the script if the reply is malformed.
+func (rt *Runtime) decoded(r *wire.Reader) goja.Value {
 	value, err := rt.read(r)
 	rt.check(err)
 	return value
@@ -390,7 +392,7 @@ func logs(level byte) member {
 			if i > 0 {
 				line.WriteByte(' ')
 			}
-			line.WriteString(rt.shown(arg))
+			line.WriteString(rt.logText(arg))
 			if line.Len() > maxLine {
 				break
 			}
@@ -401,8 +403,8 @@ func logs(level byte) member {
 	}}
 }
 
-// shown formats a value for the log, like a browser's console.
-func (rt *Runtime) shown(v goja.Value) string {
+// logText formats a value for the log, like a browser's console.
+func (rt *Runtime) logText(v goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok {
 		return v.String()
@@ -460,7 +462,7 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	result, all := rt.vm.NewObject(), rt.vm.NewObject()
 	status := int(r.Uint()) //nolint:gosec // G115: a status
 	for range r.Len() {
-		rt.put(all, r.Text(), rt.vm.ToValue(r.Text()))
+		rt.setMember(all, r.Text(), rt.vm.ToValue(r.Text()))
 	}
 	responseBody := r.Text()
 	_ = result.Set("status", status)

@@ -40,16 +40,16 @@ type Host interface {
 // Runtime is the JavaScript environment of one call. All methods but Interrupt must be called from the same
 // goroutine.
 type Runtime struct {
-	vm      *goja.Runtime
-	code    *Code
-	host    Host
-	modules map[string]*goja.Object // by file name
-	context *goja.Object            // the second argument of methods
-	stringy goja.Callable           // JSON.parse
-	enter   goja.Callable           // calls todo as a script would
-	todo    func()
-	buffer  []byte // buffer for the arguments of an operation
-	logged  int    // number of lines
+	vm        *goja.Runtime
+	code      *Code
+	host      Host
+	modules   map[string]*goja.Object // by file name
+	context   *goja.Object            // the second argument of methods
+	jsonParse goja.Callable           // JSON.parse
+	enter     goja.Callable           // calls todo as a script would
+	todo      func()
+	buffer    []byte // buffer for the arguments of an operation
+	logged    int    // number of lines
 
 	call   request
 	status int
@@ -254,10 +254,10 @@ func (rt *Runtime) load(s *source) (goja.Value, error) {
 
 // parse parses a text with the JavaScript function JSON.parse.
 func (rt *Runtime) parse(text string) (goja.Value, error) {
-	if rt.stringy == nil {
-		rt.stringy, _ = goja.AssertFunction(rt.vm.Get("JSON").ToObject(rt.vm).Get("parse"))
+	if rt.jsonParse == nil {
+		rt.jsonParse, _ = goja.AssertFunction(rt.vm.Get("JSON").ToObject(rt.vm).Get("parse"))
 	}
-	return rt.stringy(goja.Undefined(), rt.vm.ToValue(text))
+	return rt.jsonParse(goja.Undefined(), rt.vm.ToValue(text))
 }
 
 // failure returns a new error object of the given class, such as TypeError. If the class cannot be called, it returns
@@ -317,17 +317,17 @@ type failed struct {
 	cause          uint64
 }
 
-// maxSaid limits the message and the stack trace of an error, in bytes each.
-const maxSaid = 64 << 10
+// maxErrorText limits the message and the stack trace of an error, in bytes each.
+const maxErrorText = 64 << 10
 
 func (f failed) append(buf []byte) []byte {
 	buf = wire.AppendUint(append(buf, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
-	buf = wire.AppendText(buf, f.message[:min(len(f.message), maxSaid)])
-	buf = wire.AppendText(buf, f.stack[:min(len(f.stack), maxSaid)])
+	buf = wire.AppendText(buf, f.message[:min(len(f.message), maxErrorText)])
+	buf = wire.AppendText(buf, f.stack[:min(len(f.stack), maxErrorText)])
 	return wire.AppendUint(buf, f.cause)
 }
 
-// reason converts the error that ended a call.
+// reason converts the error that ended a call to a failed.
 func (rt *Runtime) reason(err error) failed {
 	if interrupted, ok := errors.AsType[*goja.InterruptedError](err); ok {
 		kind := wire.TookMemory

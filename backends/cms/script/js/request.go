@@ -59,7 +59,7 @@ func init() {
 			if !r.Bool() {
 				return goja.Undefined()
 			}
-			value := rt.got(r)
+			value := rt.decoded(r)
 			if !isSet(c.Argument(1)) {
 				return value
 			}
@@ -85,7 +85,7 @@ func init() {
 			if !r.Bool() {
 				return goja.Undefined()
 			}
-			return rt.got(r)
+			return rt.decoded(r)
 		}},
 		"set": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			encoded := []byte("null")

@@ -45,7 +45,7 @@ const maxNames = 10_000
 type Code struct {
 	mu    sync.Mutex
 	files map[string]*source
-	names map[[2]string]*source // by the requiring file and the name that it requires
+	names map[[2]string]*source // by requiring file and required name
 }
 
 // NewCode returns a Code without files.
@@ -250,8 +250,8 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 				}
 			}
 		}
-	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" && name != "names" &&
-		!sanitize.Known(name):
+	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" &&
+		name != "names" && !sanitize.Known(name):
 		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
 	case object != nil && object.Name == "sanitizer" && !l.shadowed && (name == "apply" || name == "valid") &&
 		len(call.ArgumentList) > 1:

@@ -34,7 +34,7 @@ func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	for _, name := range names {
 		err := rt.open("/"+name, func(s *source, exports goja.Value) { t.exported(s, exports) })
 		if err != nil {
-			return rt.wrong(name, err, result)
+			return rt.appendError(name, err, result)
 		}
 	}
 	return t.loaded(result, nil)
@@ -62,7 +62,7 @@ func (rt *Runtime) Table(host Host, result []byte) []byte {
 		err = t.err
 	}
 	if err != nil {
-		return rt.wrong(routesJS, err, result)
+		return rt.appendError(routesJS, err, result)
 	}
 	return t.loaded(result, &table)
 }
@@ -99,8 +99,8 @@ func (rt *Runtime) scripts() (all []*source) {
 	return all
 }
 
-// wrong returns result with a Result frame appended that contains an error in the file name, with its position.
-func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
+// appendError returns result with a Result frame appended that contains an error in the file name, with its position.
+func (rt *Runtime) appendError(name string, err error, result []byte) []byte {
 	p, ok := errors.AsType[*SourceError](err)
 	if !ok {
 		p = rt.problem(name, rt.reason(err))
@@ -110,7 +110,7 @@ func (rt *Runtime) wrong(name string, err error, result []byte) []byte {
 
 func (p *SourceError) append(buf []byte) []byte {
 	buf = wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
-	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxSaid)])
+	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxErrorText)])
 }
 
 // problem converts an error to a SourceError. The position is that of the innermost call or, if it is not known, the
@@ -170,9 +170,9 @@ func (t *tableBuilder) exported(s *source, exports goja.Value) {
 // methods returns the sorted names of a class's static methods, including inherited ones, or of a plain object's
 // functions.
 func (rt *Runtime) methods(object *goja.Object) (found []string) {
-	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // what all functions have
+	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // the prototype of all functions
 	for o := object; o != nil; o = o.Prototype() {
-		if o.Prototype() == nil || o == every { // what all objects have
+		if o.Prototype() == nil || o == every { // the prototype of all objects
 			break
 		}
 		for _, name := range o.GetOwnPropertyNames() {
@@ -298,7 +298,7 @@ func (t *tableBuilder) classes(s *source, exports goja.Value) {
 			add(key, key, value)
 		}
 	}
-	if len(t.rt.methods(object)) > 0 { // a module whose exports are the methods
+	if len(t.rt.methods(object)) > 0 { // the exports of the module are methods
 		add(handlerName(s.name), "", object)
 	}
 }

@@ -60,15 +60,15 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 		}
 		object := rt.vm.NewObject()
 		for range r.Len() {
-			rt.put(object, r.Text(), rt.readValue(r, depth+1))
+			rt.setMember(object, r.Text(), rt.readValue(r, depth+1))
 		}
 		return object
 	}
 	return goja.Null()
 }
 
-// put sets a member of an object. The name may be __proto__.
-func (rt *Runtime) put(o *goja.Object, name string, value goja.Value) {
+// setMember sets a member of an object. The name may be __proto__.
+func (rt *Runtime) setMember(o *goja.Object, name string, value goja.Value) {
 	if name == "__proto__" {
 		_ = o.DefineDataProperty(name, value, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 		return
@@ -84,7 +84,7 @@ func (rt *Runtime) value(value any) goja.Value {
 	case map[string]any:
 		object := rt.vm.NewObject()
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			rt.put(object, name, rt.value(v[name]))
+			rt.setMember(object, name, rt.value(v[name]))
 		}
 		return object
 	case []any:

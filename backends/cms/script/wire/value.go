@@ -19,7 +19,7 @@ const (
 	String byte = 's'
 	List   byte = 'l'
 	Object byte = 'o'
-	JSON   byte = 'j' // as its text
+	JSON   byte = 'j' // followed by the text
 )
 
 // MaxNesting limits the nesting of values.
@@ -141,7 +141,7 @@ func (r *Reader) Rest() []byte { return r.rest }
 func (r *Reader) fail() {
 	r.rest = nil
 	if r.err == nil {
-		r.err = errEnds
+		r.err = errShort
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	Load                    // asks for the classes of files
 	Table                   // asks for the table of Routes.js
 	Call                    // calls a method
-	Result                  // answers one of these
+	Result                  // answers one of the requests above
 	Reply                   // answers an operation
 	Refusal                 // answers an operation that has failed
 	Log                     // a line for the log
@@ -69,17 +69,17 @@ const (
 	MaxUp   = 24 << 20  // to the gateway
 )
 
-// keep is the maximum size of a buffer that is reused for the next frame.
-const keep = 256 << 10
+// maxKept is the maximum size of a buffer that is reused for the next frame.
+const maxKept = 256 << 10
 
-// head is the length of a frame's header: the length and the kind.
-const head = 5
+// headerLength is the length of a frame's header: the length and the kind.
+const headerLength = 5
 
 // ErrLong is the error of Send for a frame that exceeds the limit.
 var ErrLong = errors.New("a frame that is too long")
 
-// errEnds is the error for a payload that is too short.
-var errEnds = errors.New("a frame that ends too early")
+// errShort is the error for a payload that is too short.
+var errShort = errors.New("a frame that ends too early")
 
 // Conn reads and writes frames. A Conn is not safe for concurrent use.
 type Conn struct {
@@ -101,11 +101,11 @@ func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
 func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
-		if len(c.buffer) > keep {
+		if len(c.buffer) > maxKept {
 			c.buffer = make([]byte, 4096)
 		}
 	}
-	if err := c.fill(head); err != nil {
+	if err := c.fill(headerLength); err != nil {
 		return 0, nil, err
 	}
 	length := int(binary.LittleEndian.Uint32(c.buffer[c.from:]))
@@ -118,7 +118,7 @@ func (c *Conn) Read() (kind byte, payload []byte, err error) {
 		}
 		return 0, nil, err
 	}
-	kind, payload = c.buffer[c.from+4], c.buffer[c.from+head:c.from+4+length]
+	kind, payload = c.buffer[c.from+4], c.buffer[c.from+headerLength:c.from+4+length]
 	c.from += 4 + length
 	return kind, payload, nil
 }
@@ -144,7 +144,7 @@ func (c *Conn) fill(n int) error {
 
 // Begin returns the beginning of a frame. The caller appends the payload and passes the result to Send.
 func (c *Conn) Begin(kind byte) []byte {
-	if cap(c.frame) > keep {
+	if cap(c.frame) > maxKept {
 		c.frame = nil
 	}
 	return append(c.frame[:0], 0, 0, 0, 0, kind)
@@ -195,7 +195,7 @@ const (
 
 // RefusedError is the error of an operation that the gateway has refused.
 type RefusedError struct {
-	Code    int    // 400 to 499 if the client may know it, or 0
+	Code    int    // 400 to 499 if the client may see the error, otherwise 0
 	Message string // for the script
 	// Cause is the number that the gateway has given to an error whose text the script must not see, or 0.
 	Cause uint64

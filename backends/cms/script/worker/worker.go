@@ -53,7 +53,7 @@ func serve() int {
 	closeInherited()
 	beNice()
 	w := &work{base: memory(), conn: wire.NewConn(os.Stdin, os.Stdout, wire.MaxDown)}
-	w.timer = time.AfterFunc(time.Hour, w.look)
+	w.timer = time.AfterFunc(time.Hour, w.check)
 	w.timer.Stop()
 	debug.SetMemoryLimit(int64(w.base) + MaxMemory - 8<<20) //nolint:gosec // G115: far from the limit
 	if err := limitMemory(); err != nil {
@@ -71,18 +71,18 @@ func serve() int {
 	for {
 		ended := make(chan int)
 		go func() { ended <- w.answer() }()
-		if status := <-ended; status != goOn {
+		if status := <-ended; status != moreRequests {
 			return status
 		}
 	}
 }
 
-// goOn is the result of work.answer if there may be more requests.
-const goOn = -1
+// moreRequests is the result of work.answer if there may be more requests.
+const moreRequests = -1
 
 // answer answers requests, in a thread that no other goroutine uses. It returns the exit status of the process if there
-// are no more requests. It returns goOn if a call has cost the thread its priority: the thread then ends with the
-// goroutine, and the caller begins a new one.
+// are no more requests. It returns moreRequests if a call has cost the thread its priority: the thread then ends with
+// the goroutine, and the caller begins a new one.
 func (w *work) answer() int {
 	goruntime.LockOSThread()
 	w.thread, w.demoted = thread(), false
@@ -112,7 +112,7 @@ func (w *work) answer() int {
 			debug.FreeOSMemory()
 		}
 		if w.demoted {
-			return goOn
+			return moreRequests
 		}
 	}
 }
@@ -151,19 +151,19 @@ type work struct {
 	asking atomic.Bool // whether the worker waits for the gateway
 
 	timer       *time.Timer
-	mu          sync.Mutex  // guards the following members, which look reads
+	mu          sync.Mutex  // guards the following members, which check reads
 	rt          *js.Runtime // nil between two calls
 	begun       time.Time
 	until       time.Time
 	interrupted time.Time // when the call was interrupted because of its memory
-	thread      int       // the thread in which calls run
+	thread      int       // ID of the thread in which calls run
 	demoted     bool      // whether the thread has lost its priority
 }
 
-// The times after which look first checks a call, and after which a computing call loses its priority.
+// The times after which check first looks at a call, and after which a computing call loses its priority.
 const (
-	firstLook   = 5 * time.Millisecond
-	nextLook    = 10 * time.Millisecond
+	firstCheck  = 5 * time.Millisecond
+	nextCheck   = 10 * time.Millisecond
 	demoteAfter = 200 * time.Millisecond
 )
 
@@ -173,7 +173,7 @@ func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	defer w.mu.Unlock()
 	w.rt, w.begun, w.interrupted = rt, time.Now(), time.Time{}
 	w.until = w.begun.Add(limit)
-	w.timer.Reset(min(firstLook, limit))
+	w.timer.Reset(min(firstCheck, limit))
 }
 
 // end ends the supervision of the call.
@@ -184,10 +184,10 @@ func (w *work) end() {
 	w.timer.Stop()
 }
 
-// look interrupts a call that exceeds its time or memory. The call can only be interrupted between two steps, which
-// leaves its stack trace in the log. If the call goes on, the process must end: look ends it if the memory is exceeded;
-// the gateway ends it if the time is exceeded, or look does so a second later if the gateway has ended.
-func (w *work) look() {
+// check interrupts a call that exceeds its time or memory. The call can only be interrupted between two steps, which
+// leaves its stack trace in the log. If the call goes on, the process must end: check ends it if the memory is
+// exceeded; the gateway ends it if the time is exceeded, or check does so a second later if the gateway has ended.
+func (w *work) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.rt == nil {
@@ -199,7 +199,8 @@ func (w *work) look() {
 	}
 	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
 	switch {
-	case taken > MaxMemory && (taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
+	case taken > MaxMemory &&
+		(taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
 		os.Exit(MemoryExit)
 	case taken > MaxMemory:
 		if w.interrupted.IsZero() {
@@ -211,10 +212,10 @@ func (w *work) look() {
 	case left <= 0:
 		w.rt.Interrupt(js.ErrTime)
 	default:
-		w.timer.Reset(min(left, nextLook))
+		w.timer.Reset(min(left, nextCheck))
 		return
 	}
-	w.timer.Reset(nextLook)
+	w.timer.Reset(nextCheck)
 }
 
 // memory returns the memory that the process has obtained from the system, not counting its code.

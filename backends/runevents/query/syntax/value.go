@@ -81,7 +81,7 @@ func (v *Value) Member(key string) *Value {
 
 // Canonical returns the canonical form of the value; see the function Canonical.
 func (v *Value) Canonical() string {
-	text, _ := Canonical(v.AppendJSON(nil)) // it is JSON
+	text, _ := Canonical(v.AppendJSON(nil)) // a Value is always valid JSON
 	return text
 }
 

@@ -1,0 +1,143 @@
+package accounts
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/store"
+)
+
+// Named returns the account with the given name, ignoring case.
+func (a *Accounts) Named(ctx context.Context, name string) (*Account, error) {
+	return a.read(ctx, "name = ?", fold(name))
+}
+
+// Account returns the account with the given ID.
+func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
+	return a.read(ctx, "id = ?", id)
+}
+
+// List returns up to limit accounts (1 to 500) with IDs greater than after, ordered by ID. The guest's account is
+// included.
+func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Account, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", after, min(max(limit, 1), 500))
+		return err
+	})
+	return list, err
+}
+
+// Query selects and orders accounts.
+type Query struct {
+	Text   string // prefix of the name, or a whole mail address
+	Role   string // name of a role; empty for any
+	Status string // empty for any
+	// Newest orders accounts by creation, newest first, instead of by name. It is ignored if Text is set, and if Role
+	// is set, which orders accounts by creation, oldest first.
+	Newest bool
+	After  string // the next that was returned with the previous page
+	Limit  int    // from 1 to 500
+}
+
+// Find returns the accounts that match a query, including the guest's, and the value of Query.After for the next part
+// of the list. next is empty at the end of the list.
+func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
+	limit := min(max(q.Limit, 1), 500)
+	where, order := "1 = 1", "name"
+	var args []any
+	add := func(condition string, values ...any) {
+		where += " AND " + condition
+		args = append(args, values...)
+	}
+	after, _ := strconv.ParseInt(q.After, 10, 64) // for lists that are ordered by ID
+	role := "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
+	switch text := fold(q.Text); {
+	case strings.Contains(text, "@"): // no name contains this character
+		add("email_key = ?", mailaddress.Key(text))
+	case text != "":
+		add("name >= ? AND name < ?", text, text+"\U0010ffff")
+	case q.Role != "": // one page at a time from the index of the role
+		order = "id"
+		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role +
+			" AND r.user_id > ?"
+		values := []any{fold(q.Role), after}
+		if q.Status != "" {
+			from += " AND s.status = ?"
+			values = append(values, fold(q.Status))
+		}
+		add("id IN ("+from+" ORDER BY r.user_id LIMIT ?)", append(values, limit+1)...)
+	case q.Newest:
+		order = "id DESC"
+		if after == 0 {
+			after = math.MaxInt64
+		}
+		add("id < ?", after)
+	}
+	if q.Role != "" && order == "name" {
+		add("EXISTS (SELECT 1 FROM cms_user_roles WHERE user_id = cms_users.id AND "+role+")", fold(q.Role))
+	}
+	if q.Status != "" && order != "id" {
+		add("status = ?", fold(q.Status))
+	}
+	if order == "name" {
+		add("name > ?", fold(q.After))
+	}
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		list, err = accounts(c, where+" ORDER BY "+order+" LIMIT ?", append(slices.Clip(args), limit+1)...)
+		return err
+	})
+	list, next = store.CutAt(list, limit, func(u *Account) string {
+		if order == "name" {
+			return u.Name
+		}
+		return strconv.FormatInt(u.ID, 10)
+	})
+	return list, next, err
+}
+
+func (a *Accounts) read(ctx context.Context, where string, arg any) (account *Account, err error) {
+	err = a.Read(ctx, func(c kernel.Conn) error {
+		account, err = first(accounts(c, where, arg))
+		return err
+	})
+	return account, err
+}
+
+// accounts returns the accounts, with their roles, that match the SQL condition where with its arguments.
+func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
+	list, err := store.List(c, func(r store.Row) (*Account, error) {
+		u := &Account{Roles: []string{}}
+		return u, r.Scan(&u.ID, &u.Name, &u.Email, &u.Status, &u.Created, &u.Modified, &u.Epoch)
+	}, "SELECT id, name, email, status, created, modified, epoch FROM cms_users WHERE "+where, args...)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	byID, ids := make(map[int64]*Account, len(list)), make([]any, len(list))
+	for i, u := range list {
+		byID[u.ID], ids[i] = u, u.ID
+	}
+	err = c.All(`SELECT ur.user_id, r.name FROM cms_user_roles ur JOIN cms_roles r ON r.id = ur.role_id
+		WHERE ur.user_id IN (?`+strings.Repeat(", ?", len(ids)-1)+") ORDER BY r.name", ids, func(r store.Row) error {
+		var id int64
+		var role string
+		err := r.Scan(&id, &role)
+		byID[id].Roles = append(byID[id].Roles, role)
+		return err
+	})
+	return list, err
+}
+
+func first(list []*Account, err error) (*Account, error) {
+	if err == nil && len(list) == 0 {
+		return nil, kernel.NotFound("user")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
