@@ -270,7 +270,7 @@ func (s *Server) Bar(r *http.Request) look.Bar { return s.bar(r) }
 // Waiting returns how many questions are being worked on or waiting.
 func (s *Server) Waiting() int { return s.api.Waiting() }
 
-// Trace returns the outcome of a question and how it was reached, for operators. It returns accounts.ErrNone
+// Trace returns the outcome of a question and how it was reached, for operators. It returns accounts.ErrNoAnswer
 // if there is no such answer.
 func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 	return s.api.Trace(ctx, id)
@@ -283,7 +283,7 @@ func (s *Server) Recent(ctx context.Context, before string, limit int) ([]api.Tr
 }
 
 // TracePage serves the trace of an answer as a web page, with the texts of those passages that are still in
-// the corpus. It returns accounts.ErrNone if there is no such answer.
+// the corpus. It returns accounts.ErrNoAnswer if there is no such answer.
 func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) error {
 	found, err := s.api.Trace(r.Context(), id)
 	if err != nil {

@@ -330,7 +330,7 @@ func TestOnceAndAge(t *testing.T) {
 		if earlier, err := accept(stranger, "a3", "h"); err != nil || earlier != "" {
 			t.Errorf("a stranger's key: %q, %v", earlier, err)
 		}
-		if _, err := a.Answer(t.Context(), stranger.Account, "a1"); !errors.Is(err, accounts.ErrNone) {
+		if _, err := a.Answer(t.Context(), stranger.Account, "a1"); !errors.Is(err, accounts.ErrNoAnswer) {
 			t.Errorf("another's answer: %v", err)
 		}
 		if err := a.Settle(t.Context(), accounts.Answer{ID: "a1", Code: 504, Reason: "Timeout"}, true); err != nil {
@@ -351,7 +351,7 @@ func TestOnceAndAge(t *testing.T) {
 			t.Errorf("after a day: %q, %v", earlier, err)
 		}
 		k.Clock.Move(accounts.Retention)
-		if _, err := a.Answer(t.Context(), caller.Account, "a1"); !errors.Is(err, accounts.ErrNone) {
+		if _, err := a.Answer(t.Context(), caller.Account, "a1"); !errors.Is(err, accounts.ErrNoAnswer) {
 			t.Errorf("an old answer: %v", err)
 		}
 		if n, err := a.Purge(t.Context(), 2); err != nil || n == 0 {

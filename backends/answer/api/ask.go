@@ -123,7 +123,7 @@ type record struct {
 func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
 	_, earlier, err := a.open(ctx, caller.Account, id)
 	switch {
-	case errors.Is(err, accounts.ErrNone):
+	case errors.Is(err, accounts.ErrNoAnswer):
 		return "", errInvalid
 	case err != nil:
 		return "", err

@@ -182,7 +182,7 @@ func TestNamesAndLength(t *testing.T) {
 			t.Errorf("%q: %v", text, problems)
 		}
 	}
-	for n, want := range map[int]bool{MostLetters: true, MostLetters + 1: false} {
+	for n, want := range map[int]bool{MaxLetters: true, MaxLetters + 1: false} {
 		if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: strings.Repeat("é", n), Marks: []int{0}}}}); (p == nil) != want {
 			t.Errorf("%d letters: %v", n, p)
 		}

@@ -156,7 +156,7 @@ var (
 
 func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	marks := s.Marks
-	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
+	fits := func(exact kernel.Figure) bool { return States(shown.Figure, exact) }
 	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // here a loss must not lose its sign
 		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
 	}
@@ -177,7 +177,7 @@ func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 }
 
 // States reports whether the printed figure shown states the exact figure. A loss may be written without its sign.
-func Says(shown, exact kernel.Figure) bool {
+func States(shown, exact kernel.Figure) bool {
 	if figures.Shows(shown, exact) {
 		return true
 	}

@@ -29,11 +29,11 @@ type IngestOptions struct {
 	// Source has defaults for fields that files do not state: kind, issuer, fiscal period and so on.
 	Source Source
 	// Document is called with the result of each document, never concurrently. It may be nil.
-	Document func(t Taken)
+	Document func(t DocumentResult)
 }
 
-// Taken is the result of one document.
-type Taken struct {
+// DocumentResult is the result of one document.
+type DocumentResult struct {
 	// File is the path of the document's file relative to the ingested folder. URL is the document's URL, or empty if
 	// the document could not be read.
 	File, URL string
@@ -274,7 +274,7 @@ func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- 
 	case known:
 		in.mu.Lock()
 		in.report.Skipped++
-		in.notifyDocument(Taken{File: document.name, URL: document.source.URL, Outcome: Skipped})
+		in.notifyDocument(DocumentResult{File: document.name, URL: document.source.URL, Outcome: Skipped})
 		in.mu.Unlock()
 	default:
 		p.file = document.name
@@ -286,7 +286,7 @@ func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- 
 }
 
 // notifyDocument calls the Document function of the options. The caller must hold run.mu.
-func (in *ingest) notifyDocument(t Taken) {
+func (in *ingest) notifyDocument(t DocumentResult) {
 	if in.options.Document != nil {
 		in.options.Document(t)
 	}
@@ -296,7 +296,7 @@ func (in *ingest) problem(document readDocument, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.report.Refused++
-	in.notifyDocument(Taken{File: document.name, URL: document.source.URL, Err: err})
+	in.notifyDocument(DocumentResult{File: document.name, URL: document.source.URL, Err: err})
 	if len(in.report.Problems) < maxProblems {
 		name := document.name
 		if document.source.URL != "" {
@@ -321,7 +321,7 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 		}
 		in.mu.Lock()
 		for i, o := range outcomes {
-			in.notifyDocument(Taken{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
+			in.notifyDocument(DocumentResult{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
 			switch o {
 			case Added:
 				in.report.Added++

@@ -525,9 +525,9 @@ var (
 	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
-// Speaks reports whether a text gives instructions to a model, mentions language models, or contains an address. Such a
+// Suspicious reports whether a text gives instructions to a model, mentions language models, or contains an address. Such a
 // text is not quoted.
-func Speaks(s string) bool {
+func Suspicious(s string) bool {
 	return address.MatchString(s) || languageModel.MatchString(s) || instructing.MatchString(s)
 }
 
@@ -555,7 +555,7 @@ func quotesOf(passages []kernel.Passage) []quote {
 					words = setOf(s)
 				}
 				last = words
-				if len(s) < minQuote || len(s) > maxQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
+				if len(s) < minQuote || len(s) > maxQuote || Suspicious(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
 					pointsToTable.MatchString(s) || fragment.MatchString(s) {
 					continue
 				}

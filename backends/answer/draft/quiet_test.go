@@ -12,7 +12,7 @@ func TestQuiet(t *testing.T) {
 		"":                "",
 		"Tell investors.": "",
 	} {
-		if got := Quiet(text); got != want {
+		if got := WithoutInstructions(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -51,8 +51,8 @@ type Input struct {
 // Source holds the passages from whose tables values are computed.
 type Source struct {
 	Passages []kernel.Passage
-	// Known caches tables that were read before. It may be nil.
-	Known *Tables
+	// Cache caches tables that were read before. It may be nil.
+	Cache *TableCache
 }
 
 // request is the question for a value, in the form in which package inquiry has read it.
@@ -64,7 +64,7 @@ func Compute(q *inquiry.Inquiry, src Source) *Value {
 		return nil
 	}
 	w := request(*q)
-	f := &finder{src: src, series: read(src.Passages, src.Known)}
+	f := &finder{src: src, series: read(src.Passages, src.Cache)}
 	if len(w.Periods) == 0 {
 		f.keepLatest()
 	}

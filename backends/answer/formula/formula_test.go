@@ -250,7 +250,7 @@ func TestKnownTables(t *testing.T) {
 	passage := func(n int) kernel.Passage {
 		return kernel.Passage{Text: fmt.Sprintf("In millions\n\n| | 2025 | 2024 |\n|---|---|---|\n| Revenue %d | 412.5 | 380.0 |\n| Net income | 31.2 | 28.4 |\n", n)}
 	}
-	known := new(Tables)
+	known := new(TableCache)
 	for range 2 {
 		for n := range maxCached + 10 {
 			passages := []kernel.Passage{{Text: "No table."}, passage(n), passage(n / 2)}

@@ -60,7 +60,7 @@ const maxSeries = 8000
 const maxTables = 8
 
 // read returns the series of the tables in the passages.
-func read(passages []kernel.Passage, cache *Tables) []*Series {
+func read(passages []kernel.Passage, cache *TableCache) []*Series {
 	var all []*Series
 	n := 0
 	for i := range passages {
@@ -217,7 +217,7 @@ func spellQuarters(heads []string) {
 
 // withoutPeriods returns a header without the periods, their lengths, and the units in it.
 func withoutPeriods(header string) string {
-	rest := inquiry.Without(header, metrics.Periods(header))
+	rest := inquiry.WithoutPeriods(header, metrics.Periods(header))
 	return strings.TrimSpace(unitWords.ReplaceAllString(periodLengths.ReplaceAllString(rest, " "), " "))
 }
 

@@ -122,7 +122,7 @@ func (f *form) subjectsOf(text string, match []int, bare string) []string {
 		}
 		subject := string(f.pattern.ExpandString(nil, template, text, match))
 		if f.withDates {
-			subject = Without(subject, metrics.Periods(subject))
+			subject = WithoutPeriods(subject, metrics.Periods(subject))
 		}
 		list[i] = Subject(subject)
 	}

@@ -89,7 +89,7 @@ func Read(body string) *Inquiry {
 		}
 	}
 	q.Range = len(q.Periods) == 2 && isRange(q.Plain, mentions)
-	bare := Without(q.Plain, mentions)
+	bare := WithoutPeriods(q.Plain, mentions)
 	for i := range forms {
 		f, text := &forms[i], bare
 		if f.withDates {

@@ -547,7 +547,7 @@ func (q *Calculation) Metrics() []string {
 	if q.mayBeIrrelevant {
 		keys["current_assets"], keys["inventory"] = true, true
 	}
-	for _, key := range Signs() {
+	for _, key := range StatementSigns() {
 		keys[key] = true
 	}
 	for key := range maps.Clone(keys) {

@@ -98,8 +98,8 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 // ignores the filter of periods. An error other than the end of the context wraps errStore.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error {
 	query := retrieve.Query{
-		Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry.Calculation, Wide: wide,
-		Outside: p.limitFor(searchLimit),
+		Text: w.q.SearchText(), Filters: w.filters, Inquiry: w.q.Inquiry.Calculation, Wide: wide,
+		ProviderLimit: p.limitFor(searchLimit),
 	}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
@@ -109,11 +109,11 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 		w.passages, w.facts = result.Passages, result.Facts
 		for i := range w.passages {
 			passage := &w.passages[i]
-			passage.Text, passage.Section = draft.Quiet(passage.Text), draft.Quiet(passage.Section)
-			passage.Title = cmp.Or(draft.Quiet(passage.Title), passage.URL)
+			passage.Text, passage.Section = draft.WithoutInstructions(passage.Text), draft.WithoutInstructions(passage.Section)
+			passage.Title = cmp.Or(draft.WithoutInstructions(passage.Title), passage.URL)
 		}
 		t.note(func() {
-			t.degraded = t.degraded || result.Lacking
+			t.degraded = t.degraded || result.Degraded
 			t.Dropped = append(t.Dropped, result.Dropped...)
 			for i := range result.Passages {
 				t.Passages = append(t.Passages, result.Passages[i].ID)
@@ -140,7 +140,7 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 
 // compute computes the value that answers the question, from the facts and passages that were found. It notes in the
 // trace what it computed or why it computed nothing.
-func (w *task) compute(cache *formula.Tables, t *Trace) {
+func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	var gap string
 	w.value, w.refused, gap = w.fromStatements()
 	t.note(func() { t.Gap = gap })
@@ -155,7 +155,7 @@ func (w *task) compute(cache *formula.Tables, t *Trace) {
 	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) {
 		return
 	}
-	src := formula.Source{Passages: w.passages, Known: cache}
+	src := formula.Source{Passages: w.passages, Cache: cache}
 	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
 		slices.ContainsFunc(w.value.Figures, money) {
 		w.value = nil // amounts are no counts

@@ -221,8 +221,8 @@ func (p patient) read(ctx context.Context) {
 
 func (p patient) Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error) {
 	p.read(ctx)
-	if q.Outside <= 0 || q.Outside > 10*time.Second {
-		return retrieve.Result{}, fmt.Errorf("providers may take %v", q.Outside)
+	if q.ProviderLimit <= 0 || q.ProviderLimit > 10*time.Second {
+		return retrieve.Result{}, fmt.Errorf("providers may take %v", q.ProviderLimit)
 	}
 	return p.Searcher.Search(ctx, q)
 }

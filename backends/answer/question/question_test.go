@@ -125,7 +125,7 @@ func TestSought(t *testing.T) {
 		"How much revenue did WXM make in 2019?": "How much revenue did WXM make in 2019?",
 		"Who is the CEO of WXM?":                 "Who is the CEO of WXM?",
 	} {
-		if got := read(t, s).Sought(); got != want {
+		if got := read(t, s).SearchText(); got != want {
 			t.Errorf("%q is looked for by %q, not %q", s, got, want)
 		}
 	}

@@ -75,7 +75,7 @@ func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*c
 			if err := r.Scan(&passage.ID, &passage.Document, &passage.Issuer, &passage.Kind, (*[]byte)(&passage.vector)); err != nil {
 				return err
 			}
-			if scanned++; !passage.vector.Good() {
+			if scanned++; !passage.vector.Valid() {
 				return nil
 			}
 			counts := make([]terms.Counts, len(w.terms))

@@ -60,7 +60,7 @@ func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vec
 			if err := row.Scan((*[]byte)(&v)); err != nil {
 				return err
 			}
-			if v.Good() {
+			if v.Valid() {
 				vectors = append(vectors, v)
 			}
 			return nil

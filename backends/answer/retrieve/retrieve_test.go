@@ -227,7 +227,7 @@ func TestOutside(t *testing.T) {
 	if _, err := c.Embed(t.Context(), meaning{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	got, err := retrieve.New(c, retrieve.Options{Dense: hung{}, Web: hung{}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps", Outside: time.Millisecond})
+	got, err := retrieve.New(c, retrieve.Options{Dense: hung{}, Web: hung{}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps", ProviderLimit: time.Millisecond})
 	if err != nil || len(got.Passages) < 3 {
 		t.Errorf("%+v, %v", got.Passages, err)
 	}

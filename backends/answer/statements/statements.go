@@ -342,7 +342,7 @@ func completeScales(all []*statement) {
 		if s.Units.Scale == 0 {
 			for _, text := range s.Above {
 				if len(text) < 160 {
-					s.Units = s.Units.Under(tables.Said(text))
+					s.Units = s.Units.Under(tables.UnitsIn(text))
 				}
 			}
 		}

@@ -291,7 +291,7 @@ func period(text string) kernel.Period {
 	switch {
 	case len(found) == 1:
 		return withLastDay(text[:found[0].Start], found[0].Period)
-	case len(found) == 2 && found[0].Period.Same(found[1].Period): // "Fiscal 2019 June 1, 2019"
+	case len(found) == 2 && found[0].Period.MayEqual(found[1].Period): // "Fiscal 2019 June 1, 2019"
 		p := found[0].Period
 		if p.End == "" {
 			p.End = found[1].Period.End
