@@ -45,7 +45,7 @@ const (
 	lookupSize = 16
 )
 
-// ErrUnknown is returned for a key that is unknown, revoked or expired. Callers cannot tell which.
+// ErrUnknown is returned for a key that is unknown, revoked or expired, without a distinction between these.
 var ErrUnknown = errors.New("the key is not valid")
 
 // Options configure Accounts. The zero Options are usable.

@@ -175,9 +175,9 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestTriedOnce checks that concurrent callers on PostgreSQL wait for each other's commit and are never tried
+// TestConcurrentCallersAreNotRetried checks that concurrent callers on PostgreSQL wait for each other's commit and are never tried
 // again. On a slow disk the repetitions would take longer than an answer is kept for.
-func TestTriedOnce(t *testing.T) {
+func TestConcurrentCallersAreNotRetried(t *testing.T) {
 	t.Parallel()
 	k := answertest.Postgres(t)
 	a := accounts.New(k.Server, accounts.Options{Rate: 1000})
@@ -311,7 +311,7 @@ func TestRollingWindow(t *testing.T) {
 	}
 }
 
-func TestOnceAndAge(t *testing.T) {
+func TestIdempotencyKeyAndPurge(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		a := accounts.New(k.Server, accounts.Options{})

@@ -27,7 +27,7 @@ type evidencePassage struct {
 	Parts   []part `json:"parts"`
 }
 
-// part is a piece of a passage's Markdown. The marked parts repeat what the answer says.
+// part is a piece of a passage's Markdown. The marked parts are repeated in the answer.
 type part struct {
 	Text   string `json:"text"`
 	Marked bool   `json:"marked,omitempty"`

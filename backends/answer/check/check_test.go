@@ -119,9 +119,9 @@ func TestPartsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestPassageOfNoIssuer checks that a passage without an issuer supports sentences about the issuers that it
+// TestPassageWithoutIssuer checks that a passage without an issuer supports sentences about the issuers that it
 // names.
-func TestPassageOfNoIssuer(t *testing.T) {
+func TestPassageWithoutIssuer(t *testing.T) {
 	t.Parallel()
 	c := New(Material{
 		Question:  &question.Question{Text: "What were the sales?", Lang: "en"},
@@ -189,8 +189,8 @@ func TestNamesAndLength(t *testing.T) {
 	}
 }
 
-// TestLossIsNoGain checks that a loss written without its sign needs a word that says so.
-func TestLossIsNoGain(t *testing.T) {
+// TestUnsignedLossNeedsWord checks that a loss written without its sign needs a word that says so.
+func TestUnsignedLossNeedsWord(t *testing.T) {
 	t.Parallel()
 	c := New(Material{
 		Question: &question.Question{Text: "What was the net income?", Lang: "en"},

@@ -39,11 +39,11 @@ type unembedded struct {
 	text string
 }
 
-// Embed uses e to make the vectors of all chunks that have none for the model of e, and returns their number. It can be
-// interrupted and called again. A text that is refused is sent alone and then repeatedly without its second half; if it
-// is still refused, it gets no vector. If another model now answers under the name of the model that made the stored
-// vectors, these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors
-// made before that transaction; its error ends the work.
+// Embed uses e to make the vectors of all chunks that have no vector of its model, and returns how many it made. It can
+// be interrupted and called again. A text that is refused is sent alone and then repeatedly without its second half; if
+// it is still refused, it gets no vector. If the model behind the name has changed since the stored vectors were made,
+// these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors made before
+// that transaction; its error ends the work.
 func (c *Corpus) Embed(
 	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
 ) (made int, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
 )
 
-// Bounds of the tags of a document.
+// Bounds of the inline XBRL tags in a document.
 const (
 	maxTags     = 100_000
 	maxContexts = 50_000

@@ -426,7 +426,8 @@ var (
 	downward = regexp.MustCompile(`(?i)\b(?:fall|falls|fell|fallen|decreas\w+|declin\w+|drop(?:s|ped)?|shrank|shrunk|lower|down|reduced|reduction)\b`)
 )
 
-// direction returns the direction of a change, by the first word for one: 1 for up, -1 for down, 0 for no such word.
+// direction returns 1 if the first word for a direction in a text means up, -1 if it means down, and 0 if there is no
+// such word.
 func direction(s string) int {
 	up, down := upward.FindStringIndex(s), downward.FindStringIndex(s)
 	switch {

@@ -115,7 +115,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 		}
 		return find(ofYear, subject, periods)
 	}
-	// Some issuers report only the diluted ones.
+	// Some issuers report only diluted earnings per share.
 	if m, _ := metrics.ByLabel(subject); m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
 		return f.findSubject("diluted earnings per share", periods)
 	}

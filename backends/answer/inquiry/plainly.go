@@ -51,9 +51,9 @@ var (
 	spending    = regexp.MustCompile(`(?i)^(?:how|what|which)\b.*\b` + auxiliary + `.*\b` + spendVerb + `\b`)
 )
 
-// rephrase rephrases a question that uses a verb: "how much revenue did it make in 2019" becomes "what was the revenue
-// in 2019". Other questions are returned unchanged, without polite words. spent reports that the verb was a verb of
-// spending.
+// rephrase replaces the verb of a question by a noun: "how much revenue did it make in 2019" becomes "what was the
+// revenue in 2019". Other questions are returned unchanged, without polite words. spent reports that the verb was a
+// verb of spending.
 func rephrase(body string) (rephrased string, spent bool) {
 	body = strings.TrimSpace(politeWords.ReplaceAllString(body, ""))
 	for i, w := range compiled {

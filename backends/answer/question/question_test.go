@@ -117,8 +117,8 @@ func TestDecompose(t *testing.T) {
 	}
 }
 
-// TestSought checks that a verb that stands for a metric is looked for by the metric's name.
-func TestSought(t *testing.T) {
+// TestSearchText checks that a verb that stands for a metric is looked for by the metric's name.
+func TestSearchText(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"How much did WXM make in 2019?":         "How much did WXM make in 2019? what was the net income in 2019",

@@ -95,7 +95,7 @@ func ParseAll(text string, limit int) []*Table {
 // linesAbove is the largest number of lines in Table.Above.
 const linesAbove = 12
 
-// New returns a table of rows of cells with the lines of text before and after it.
+// New returns a table with the given rows of cells. caption and after are the lines of text before and after the table.
 func New(rows [][]string, caption, after string) *Table {
 	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
 	width := 0

@@ -76,7 +76,7 @@ type Asked struct {
 	Type     string
 }
 
-// sizes are the numbers of pages of the reports.
+// sizes are the reports' numbers of pages.
 var sizes = []int{110, 160, 210, 270}
 
 var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewell Group", "Dunmarrow Systems"}
