@@ -33,7 +33,7 @@ type remembered struct {
 // again is the trace of a remembered outcome.
 type again struct {
 	Remembered bool `json:"remembered"`
-	First      any  `json:"first"` // the trace of the question that was worked out
+	First      any  `json:"first"` // the trace of the first time the question was answered
 }
 
 // Ask implements api.Asker.

@@ -120,7 +120,7 @@ type Key struct {
 	Limit     int64
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
-	RevokedAt time.Time // zero if it is not revoked
+	RevokedAt time.Time // zero if the key is not revoked
 }
 
 // InvalidError is returned for a NewKey that cannot be made.

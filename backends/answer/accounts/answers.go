@@ -27,7 +27,7 @@ type Answer struct {
 	Status  string
 	Code    int    // the HTTP status
 	Reason  string // empty for an answer
-	Body    string // the result, as it was given to Settle
+	Body    string // the result, in the form that Settle got
 	Trace   string
 	Created time.Time
 }

@@ -35,7 +35,7 @@ const (
 type question struct {
 	query    string
 	force    bool
-	previous string // the id of an answer of the caller, later replaced by the question of that answer
+	previous string // the id of an earlier answer of the caller, which ask replaces by the question of that answer
 	ignored  []string
 }
 
@@ -127,7 +127,7 @@ func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) 
 		return "", errInvalid
 	case err != nil:
 		return "", err
-	case earlier.Query == "": // it is pending, or ended in a fault
+	case earlier.Query == "": // pending, or ended in a fault
 		return "", errInvalid
 	}
 	return cmp.Or(earlier.Asked, earlier.Query), nil

@@ -136,7 +136,7 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if part := c.unsupportedPart(s); part != "" {
 		return problem(4, "the marked passages are not about %s", part)
 	}
-	if s.Computed { // its words are the service's own
+	if s.Computed { // the words of a computed sentence are the service's own
 		return nil
 	}
 	if word := c.unsupportedDenial(s); word != "" {
@@ -228,7 +228,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	return all == 0 || float64(found) >= minWords*float64(all)
 }
 
-// nameless returns a text without the names of issuers.
+// withoutIssuers returns a text without the names of issuers.
 func (c *Checker) withoutIssuers(text string) string {
 	if c.m.Directory == nil {
 		return text

@@ -31,7 +31,7 @@ type Corpus struct {
 	mu        sync.Mutex
 	directory *metrics.Directory
 	issuers   map[int64]kernel.Issuer
-	version   int64 // the version of the corpus that directory and issuers were read from
+	version   int64 // the version of the corpus from which directory and issuers were read
 
 	doubts atomic.Int64
 }
@@ -108,13 +108,13 @@ func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, 
 type writer struct {
 	kernel.Conn
 	now   int64
-	added map[int64]bool // documents that this transaction has added; some of their rows may not be written before it ends
+	added map[int64]bool // the documents added by this transaction; some of their rows are written at its end
 }
 
 // errNextWrite is returned for a document that has to wait for the next transaction. Nothing was written for it.
 var errNextWrite = errors.New("in the next transaction")
 
-// touch increments the version of the corpus.
+// incrementVersion increments the version of the corpus.
 func incrementVersion(c kernel.Conn) error {
 	return c.Later("UPDATE answer_corpus SET version = version + 1")
 }

@@ -163,7 +163,7 @@ func pack(v []float32) []byte {
 		largest = max(largest, math.Abs(float64(x)))
 	}
 	for i, x := range v { // the scale does not matter when angles are compared
-		packed[i] = byte(int8(math.Round(float64(x) / largest * 127))) //nolint:gosec // the bits of it
+		packed[i] = byte(int8(math.Round(float64(x) / largest * 127))) //nolint:gosec // only the bits are stored
 	}
 	return packed
 }

@@ -45,10 +45,10 @@ type DocumentResult struct {
 
 // Progress is the progress of an ingest.
 type Progress struct {
-	Files, Read                       int   // all files, and those read to the end
-	Bytes, Done                       int64 // the bytes of all files, and of those read
+	Files, Read                       int   // all files, and the files read to the end
+	Bytes, Done                       int64 // the bytes of all files, and of the files read to the end
 	Added, Replaced, Skipped, Refused int
-	Chunks                            int // of the documents that were added or replaced
+	Chunks                            int // the chunks of added and replaced documents
 }
 
 // Documents returns how many documents were processed.
@@ -73,7 +73,7 @@ const (
 type readDocument struct {
 	name   string // the name of the file, for problems
 	source Source
-	err    error // what is wrong with the document
+	err    error // the problem of the document
 }
 
 // Ingest ingests a file, or all files of known formats (see Formats) in a folder and the folders below it. It skips

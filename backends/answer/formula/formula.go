@@ -44,7 +44,7 @@ type Value struct {
 
 // Input is a figure that a value is computed from.
 type Input struct {
-	Name string // as its source names it
+	Name string // the name in the source
 	Point
 }
 
@@ -96,7 +96,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 	if ok {
 		return s, score, true
 	}
-	if score > 0 { // among several, the report for the latest period that is asked for
+	if score > 0 { // of several matches, prefer the report for the latest period in the question
 		year := 0
 		for _, p := range periods {
 			year = max(year, p.AnyYear())
@@ -123,7 +123,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 }
 
 func (w request) compute(f *finder) *Value {
-	switch w.Op { //nolint:exhaustive // the others are not asked of tables
+	switch w.Op { //nolint:exhaustive // other operations need statements
 	case inquiry.Value:
 		return w.lookUpIn(f)
 	case inquiry.Change, inquiry.Growth, inquiry.Annual, inquiry.Ratio, inquiry.Share:
@@ -297,7 +297,7 @@ func maybeUnscaled(f, other kernel.Figure) bool {
 	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*other.Step
 }
 
-// counted reports whether a figure may be a number of things, such as employees.
+// mayBeCount reports whether a figure may be a number of things, such as employees.
 func mayBeCount(f kernel.Figure) bool {
 	return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1
 }

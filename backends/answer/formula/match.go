@@ -181,7 +181,7 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 	return first.Series, first.score, true
 }
 
-// alike reports whether two series have the same values in the periods.
+// sameValues reports whether two series have the same values in the periods.
 func sameValues(a, b *Series, periods []kernel.Period) bool {
 	pa, pb := a.Points, b.Points
 	if len(periods) > 0 {

@@ -97,7 +97,7 @@ func inFiscalYear(p, report kernel.Period) kernel.Period {
 	return p
 }
 
-// ofPassage returns the series of each table in a passage.
+// seriesInPassage returns the series of each table in a passage.
 func seriesInPassage(p *kernel.Passage) [][]*Series {
 	text := paragraph(p.Text)
 	context := surroundings{p.Section, setOf(text), scaleIn(text)}
@@ -201,7 +201,7 @@ var quarters = map[string]int{
 
 // spellQuarters appends " quarter" to headers such as "First" if there is one for each of the four quarters.
 func spellQuarters(heads []string) {
-	var columns [5]int // one more than the index of the column of each quarter
+	var columns [5]int // for each quarter, the index of its column plus 1
 	for i, head := range heads {
 		if q := quarters[strings.ToLower(head)]; q != 0 && !strings.ContainsAny(head, " 1234") {
 			columns[q] = i + 1

@@ -58,7 +58,7 @@ type Book struct {
 	// latest is the fiscal year of the latest report with annual figures.
 	latest      int
 	target      int              // the latest year that the inquiry names
-	definitions map[string]*expr // formulas that the question itself states
+	definitions map[string]*expr // the formulas that the question states
 	steps       int
 	used        []Used
 	missing     []Need

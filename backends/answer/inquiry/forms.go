@@ -141,7 +141,7 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 	}
 	q.Op, q.Subjects, q.Above = f.op, f.subjectsOf(text, match, bare), group("up") != ""
 	q.Quarters = quarterly.MatchString(text)
-	switch f.op { //nolint:exhaustive // the others need no more than their form
+	switch f.op { //nolint:exhaustive // other forms need no further checks
 	case Text:
 		q.Subjects = nil
 	case Years:

@@ -44,8 +44,8 @@ type Calculation struct {
 	mayBeIrrelevant bool
 	// definitions are the formulas that the question states, by metric.
 	definitions map[string]*expr
-	scale       float64 // the scale that is asked for; 0 for any
-	decimals    int     // the number of decimals that is asked for; -1 for any
+	scale       float64 // the scale that the question wants; 0 for any
+	decimals    int     // the number of decimals that the question wants; -1 for any
 }
 
 // measure is a quantity with its formula, such as a metric or a ratio.
@@ -165,7 +165,7 @@ func divide(body string) (core, lead string, definitions []string) {
 	if rest := strings.TrimSpace(body[start:]); rest != "" {
 		all = append(all, rest)
 	}
-	secondQuestion := "" // what a second question asks about the same measure
+	secondQuestion := "" // a second question about the same measure
 	for _, s := range all {
 		s = strings.TrimRight(s, " .")
 		switch {
@@ -465,7 +465,7 @@ func (q *Calculation) define(definitions []string) bool {
 		if m == nil {
 			m, stated = using.FindStringSubmatch(s), false
 		}
-		if m == nil { // what looked like a definition stood in a remark
+		if m == nil { // the definition was part of a remark
 			continue
 		}
 		key, ok := metricNamed(m[1])
@@ -473,7 +473,7 @@ func (q *Calculation) define(definitions []string) bool {
 		switch {
 		case parsed != nil && ok && (parsed.op != 'm' || stated):
 			q.definitions[key] = parsed
-		case parsed != nil && stated: // a formula for what the question asks for, under a name of its own
+		case parsed != nil && stated: // a formula for the measure of the question, under a name that is not a metric
 			q.definitions[""] = parsed
 		case stated:
 			return false

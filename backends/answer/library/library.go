@@ -111,7 +111,7 @@ type Figure struct {
 	End     string  `json:"end,omitempty"` // YYYY-MM-DD
 	Months  int     `json:"months,omitempty"`
 	Value   float64 `json:"value"`
-	Text    string  `json:"text"` // as the document writes it
+	Text    string  `json:"text"` // in the document's words
 	Title   string  `json:"title"`
 	URL     string  `json:"url"`
 	Page    int     `json:"page,omitempty"`

@@ -66,7 +66,7 @@ func Periods(text string) []Mention {
 		}
 		for _, other := range found {
 			if match[0] < other.End && other.Start < match[1] {
-				return // it is part of a longer mention that was found before
+				return // part of a longer mention that was found before
 			}
 		}
 		found = append(found, Mention{p, match[0], match[1]})

@@ -31,7 +31,7 @@ type task struct {
 	passages  []kernel.Passage
 	facts     []kernel.Fact
 	value     *formula.Value
-	refused   bool // the statements do not state what is asked for, and no other figure may stand in for it
+	refused   bool // the statements do not have the figure, and no other figure may be used instead
 	draft     draft.Draft
 	parts     []*task
 	part      int // the number of the part in its question, from 1
@@ -217,7 +217,7 @@ func (w *task) fromStatements() (v *formula.Value, refused bool, gap string) {
 	return v, false, ""
 }
 
-// sureOfFacts is the confidence of a value that an inquiry has computed.
+// statementConfidence is the confidence of a value that an inquiry has computed.
 const statementConfidence = 0.95
 
 // describeValue formats a value for a trace: its label, its figures, and its formula.
@@ -289,7 +289,7 @@ func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, numbe
 		return nil, fmt.Errorf("%w: %w", errStore, err)
 	}
 	w := &task{q: q, filters: q.Filters(), directory: parent.directory, tier: models.Medium, part: number}
-	if len(q.Issuers) == 0 { // a part without an issuer of its own is about the issuers of the whole question
+	if len(q.Issuers) == 0 { // a part that names no issuer is about the issuers of the whole question
 		w.filters.Issuers = parent.filters.Issuers
 	}
 	if q.Verdict == question.Filtered || q.Verdict == question.Screener {

@@ -170,7 +170,7 @@ type Trace struct {
 	Stages   []Stage  `json:"stages"`
 	Calls    []Call   `json:"calls"`
 	Passages []int64  `json:"passages"` // the ids of the passages found, best first
-	Dropped  []string `json:"dropped"`  // the filters that were given up
+	Dropped  []string `json:"dropped"`  // the filters that were dropped
 	Computed []string `json:"computed"` // the values and formulas computed
 	Problems []string `json:"problems"` // the problems that the checks found
 	// Gap is the reason why nothing was computed from statements. It is empty if a value was computed.

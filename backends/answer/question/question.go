@@ -35,7 +35,7 @@ const (
 	Filtered      Verdict = "ContentFiltered"
 	NonInvestment Verdict = "NonInvestmentRelated"
 	Screener      Verdict = "ShouldUseScreener"
-	Ask           Verdict = "" // it is to be answered
+	Ask           Verdict = "" // the question is to be answered
 )
 
 // Question is a question that was read.
@@ -127,7 +127,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	mentions := directory.Find(q.Text)
 	for _, m := range mentions {
 		if len(m.Issuers) > 3 {
-			continue // a name that is no issuer here
+			continue // a name of so many issuers is not read as one
 		}
 		for _, id := range m.Issuers {
 			if !slices.Contains(q.Issuers, id) {

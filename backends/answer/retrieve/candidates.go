@@ -21,7 +21,7 @@ type candidate struct {
 	// headers are the captions, columns and rows of the passage's tables, one per line.
 	headers string
 	lexical float64
-	fact    bool // it contains a fact of a metric that the question names
+	fact    bool // the passage contains a fact of a metric that the question names
 }
 
 // maxScored is how many passages are scored. If the filters leave more, the full-text index proposes some of

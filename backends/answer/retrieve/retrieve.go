@@ -118,7 +118,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	var ranked, first []*candidate
 	var others []ranking
-	matchesFilter := make(map[int64]bool) // the passages that were found before a filter was given up
+	matchesFilter := make(map[int64]bool) // the passages that were found before the filter was dropped
 	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
 		for {
 			var all []*candidate

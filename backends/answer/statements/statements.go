@@ -41,7 +41,7 @@ type Report struct {
 // Certainties of facts, in per cent.
 const (
 	Tagged    = 100 // tagged by the issuer, as data
-	Checked   = 98  // from a statement that adds up
+	Checked   = 98  // from a statement whose sums are right
 	Stated    = 90  // from a statement
 	Tabulated = 60  // from another table
 )
@@ -51,16 +51,16 @@ type statement struct {
 	*tables.Table
 	kind    kernel.Statement
 	titled  bool
-	isNote  bool // it is a note on parts of the statement
+	isNote  bool // the table is a note on parts of the statement
 	page    int
 	rows    []line
-	periods []kernel.Period // the periods of the columns; unknown for a column without one
+	periods []kernel.Period // the periods of the columns, or the zero Period
 }
 
 // line is a row with its concept.
 type line struct {
 	key   string
-	rank  int // greater for a total, and for what belongs to the shareholders
+	rank  int // greater for a total and for the shareholders' part
 	index int // the index of the row
 }
 
@@ -97,7 +97,7 @@ func Read(pages []string, r Report) []Fact {
 		}
 	}
 	for _, s := range all {
-		if s.isNote { // it may have what the statement does not
+		if s.isNote { // a note may have figures that the statement does not have
 			facts = append(facts, slices.DeleteFunc(s.facts(r.Period),
 				func(f Fact) bool { return stated[factKey{f.Metric, f.Period}] })...)
 		}

@@ -80,7 +80,7 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	return figures.Cell(t.Rows[row].Cells[column], u)
 }
 
-// atRate matches amounts that are computed with a rate.
+// computedAtRate matches the name of an amount that is computed with a rate.
 var computedAtRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
 // amounts reports whether a row contains amounts although its name mentions a rate.

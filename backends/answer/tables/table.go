@@ -20,7 +20,7 @@ type Table struct {
 	Above []string
 	// Corner is the text above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
-	Columns []Column // without the one that names rows
+	Columns []Column // without the column of the rows' names
 	Rows    []Row
 	// Before is how many of the first rows are headers.
 	Before int
@@ -30,7 +30,7 @@ type Table struct {
 
 // Column is a column of a table.
 type Column struct {
-	Header string // all cells above it, joined by spaces
+	Header string // all cells above the column, joined by spaces
 	// Period is the period of the column's figures, or zero if the header names no period.
 	Period kernel.Period
 	// Change reports that the column compares other columns: a difference, or a share.
@@ -206,7 +206,7 @@ func blank(cells []string) bool {
 // columns sets the columns of the table, with the headers in rows, and the corner.
 func (t *Table) columns(rows [][]string, width int) {
 	names := make([][]string, width)
-	cornerText := "" // what the corner says beside units
+	cornerText := "" // the text of the corner without units
 	for i, row := range rows {
 		if row[0] != "" && !unitOnly(row[0]) {
 			cornerText = strings.TrimSpace(cornerText + " " + row[0])

@@ -48,7 +48,7 @@ const HasTable Flags = 1
 type Builder struct {
 	counts map[uint32]Counts
 	words  int
-	hashes map[string]uint32 // by word; noTerm for a word that says nothing
+	hashes map[string]uint32 // by word; noTerm for a stop word
 }
 
 const (
