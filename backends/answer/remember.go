@@ -19,7 +19,7 @@ type remembering struct {
 	api.Asker
 	lasts   time.Duration
 	now     func() time.Time
-	version func(ctx context.Context) (int64, error) // of the corpus
+	version func(ctx context.Context) (int64, error) // returns the version of the corpus
 
 	mu       sync.Mutex
 	outcomes map[string]remembered

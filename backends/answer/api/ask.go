@@ -282,7 +282,7 @@ func (a *API) later(w http.ResponseWriter, id string) {
 // for a pending answer. A client that accepts events gets the answer as an event, but not the stages, which were sent
 // to the first request.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	if !a.enter(w, a.waiters) { // waiting requests do not count towards the rate of their key
+	if !a.enter(w, a.waiters) { // waiting requests are not counted by the rate limit
 		return
 	}
 	defer func() { <-a.waiters }()

@@ -79,7 +79,7 @@ func (w request) combine(v *Value, p, base Point, change string) *Value {
 	}
 	a, b := figures.Plain(p.Figure), figures.Plain(base.Figure)
 	result := kernel.Figure{Step: 0.01, Unit: kernel.Percent}
-	switch w.Op { //nolint:exhaustive // of pairs alone
+	switch w.Op { //nolint:exhaustive // only operations on pairs
 	case inquiry.Change:
 		result = kernel.Figure{
 			Value: p.Value - base.Value, Step: min(knownStep(p.Step), knownStep(base.Step)), Unit: differenceUnit(p.Unit),
@@ -90,7 +90,7 @@ func (w request) combine(v *Value, p, base Point, change string) *Value {
 		if base.Value == 0 || base.Value < 0 != (p.Value < 0) {
 			return nil
 		}
-		result.Value = (p.Value - base.Value) / base.Value * 100 // of two losses, how much larger the loss is
+		result.Value = (p.Value - base.Value) / base.Value * 100 // for two losses, the growth of the loss
 		v.Label, v.Formula = "percentage change of"+change, "("+a+" - "+figures.Bracket(b)+") / "+figures.Bracket(b)
 	case inquiry.Annual:
 		years := p.Period.AnyYear() - base.Period.AnyYear()

@@ -348,7 +348,7 @@ func (q *Calculation) changeCalculation(values []figure, periods []Period, chang
 func (q *Calculation) judge(b *Book, m *measure, f figure, p Period) *Answer {
 	text := fmt.Sprintf("%s was %s in %s", m.name, q.format(f.Figure), p)
 	holds := false
-	switch q.Op { //nolint:exhaustive // of verdicts alone
+	switch q.Op { //nolint:exhaustive // only operations with a verdict
 	case Sign:
 		holds = f.Value*float64(q.direction) > 0
 	case Beyond:

@@ -145,7 +145,7 @@ type result struct {
 	fact    bool
 	numbers string
 	names   string
-	isSum   bool // written is a sum, which needs brackets
+	isSum   bool // numbers is a sum, which needs brackets
 }
 
 // eval computes an expression for a period. It returns false if a figure is missing, or if the expression is

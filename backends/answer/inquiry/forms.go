@@ -156,7 +156,7 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 		if percentWord.MatchString(group("what")) {
 			return false
 		}
-		if !q.readThreshold(text) || !periodNoun.MatchString(group("what")) { // a count of rows cannot be told apart
+		if !q.readThreshold(text) || !periodNoun.MatchString(group("what")) { // it may be a count of rows
 			q.Op, q.Subjects = "", nil
 		}
 	case Value:

@@ -56,7 +56,7 @@ func Periods(text string) []Mention {
 	if !twoDigits(text) {
 		return nil
 	}
-	if len(text) == 4 && plain.MatchString(text) { // most columns have such a name
+	if len(text) == 4 && plain.MatchString(text) { // most headers of columns are only a year
 		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention

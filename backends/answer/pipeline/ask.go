@@ -68,7 +68,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	case q.Verdict != question.Ask:
 		return Outcome{Reason: string(q.Verdict)}, nil
 	}
-	if q.Absent != "" && !p.options.Outside { // nothing is held about the issuer
+	if q.Absent != "" && !p.options.Outside { // the corpus has nothing about the issuer
 		t.note(func() { t.Gap = "an issuer that the corpus does not have" })
 		return Outcome{Reason: FailedToAnswer}, nil
 	}
@@ -158,7 +158,7 @@ func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	src := formula.Source{Passages: w.passages, Cache: cache}
 	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
 		slices.ContainsFunc(w.value.Figures, money) {
-		w.value = nil // amounts are no counts
+		w.value = nil // an amount is not a number of things
 	}
 	if w.value != nil {
 		t.note(func() { t.Computed = append(t.Computed, describeValue(w.value)) })
@@ -360,7 +360,7 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems
 	if err == nil {
 		t.note(func() { t.drafted = true })
 	}
-	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // of the stage itself
+	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // the error of the stage's own context is not wrapped
 		return d, nil // the stage took too long: an empty draft
 	}
 	return d, err
@@ -407,7 +407,7 @@ func (p *Pipeline) evaluate(
 			scoreText := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
 			if ok = scores.Pass(); !ok {
 				problems = append(problems, scoreText)
-				if p.model != nil { // the model may judge otherwise the next time
+				if p.model != nil { // the model may give a better score the next time
 					t.note(func() { t.degraded = true })
 				}
 			}

@@ -109,7 +109,7 @@ func (t term) find(text string) (start, end int) {
 		}
 		position += found + len(part)
 		end = position
-		if strings.HasSuffix(part, " ") { // the next part may begin with this space
+		if strings.HasSuffix(part, " ") { // the next part may begin with the same space
 			position--
 		}
 	}

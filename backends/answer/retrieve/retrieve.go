@@ -159,7 +159,7 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
 	lists = append(lists, others...)
 	if r.options.Web != nil {
-		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus has to do
+		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus is used alone
 			result.Degraded = true
 			r.corpus.Logger().Warn("web search", zap.Error(err))
 		} else {

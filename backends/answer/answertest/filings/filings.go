@@ -89,7 +89,7 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the numbers need not be secret
 	order := random.Perm(len(all))
 	for i, issuer := range issuers {
 		var own, others []Excerpt
