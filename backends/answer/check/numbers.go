@@ -49,7 +49,7 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 // maxSmall is the largest spelled-out number that is treated as a word: "two segments".
 const maxSmall = 10
 
-// ordinary matches names with digits that may be used about every report, such as Q1 and 10-K.
+// ordinary matches names with digits that are common to all reports, such as Q1 and 10-K.
 var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)|(?:10|20|8|6)-[KQF])$`)
 
 // namesWithDigits returns the words of a text that have digits but are not figures: parts of names, numbers too long

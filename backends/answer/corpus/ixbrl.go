@@ -151,7 +151,7 @@ func (t *tagging) source(s Source) Source {
 	return s
 }
 
-// fact returns the fact of a tagged figure. report is the period of the document. ok is false if the metric is not
+// fact returns the fact of a tagged figure. report is the period of the document. It returns false if the metric is not
 // known, if the figure is not for the whole issuer, or if its tag is not valid.
 func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) {
 	taxonomy, concept, _ := strings.Cut(figure.concept, ":")
