@@ -71,8 +71,8 @@ func (a *Accounts) Settle(ctx context.Context, ended Answer, freeKey bool) error
 	})
 }
 
-// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNoAnswer if there is no
-// such answer.
+// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNoAnswer if there is
+// no such answer.
 func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		var created int64

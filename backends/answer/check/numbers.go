@@ -132,8 +132,8 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, m := range marks {
 		p := &c.m.Passages[m]
-		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) || containsNumber(p.Title, digits) ||
-			containsNumber(p.Section, digits) {
+		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) ||
+			containsNumber(p.Title, digits) || containsNumber(p.Section, digits) {
 			return true
 		}
 		if slices.Contains(metrics.Years(p.Text), year) { // such as FY19

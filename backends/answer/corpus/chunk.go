@@ -162,7 +162,8 @@ func divideTable(text, caption string) []string {
 	parsed := tables.Parse(text)
 	head := make([]string, 0, 8)
 	body := lines
-	for headRows := 0; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
+	headRows := 0
+	for ; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
 		if strings.Trim(body[0], "|-: ") != "" || strings.Contains(body[0], "---") {
 			head = append(head, body[0])
 		}

@@ -284,7 +284,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		args := make([]any, 0, size*columns)
 		for i := start; i < start+size; i++ {
 			chunk := &p.chunks[i]
-			args = append(args, document, i, chunk.section, chunk.page, chunk.text, chunk.tokens, flag(len(chunk.tables) > 0), chunk.headers)
+			args = append(args, document, i, chunk.section, chunk.page, chunk.text, chunk.tokens,
+				flag(len(chunk.tables) > 0), chunk.headers)
 		}
 		// Both databases return the ids in the order of the rows.
 		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+

@@ -168,9 +168,9 @@ func pack(v []float32) []byte {
 	return packed
 }
 
-// Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to and
-// mark are results of QueryVector. Chunks without a vector are missing from the map. The map is empty if the stored vectors
-// have been replaced by those of another model since then.
+// Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to
+// and mark are results of QueryVector. Chunks without a vector are missing from the map. The map is empty if the stored
+// vectors have been replaced by those of another model since then.
 func Similarities(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
 	similarities := make(map[int64]float64)
 	target := pack(to)

@@ -67,8 +67,9 @@ var mediaTypes = map[string]string{
 // vagueMediaTypes lists the media types that servers send if they do not know the type.
 var vagueMediaTypes = []string{"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
-// Extension returns the file extension for the content of an HTTP response, with its dot, judged by its media type or else
-// by the extension of its path. It returns the empty string for unknown formats and for lists of documents (JSONL).
+// Extension returns the file extension for the content of an HTTP response, with its dot, judged by its media type or
+// else by the extension of its path. It returns the empty string for unknown formats and for lists of documents
+// (JSONL).
 func Extension(mediaType, urlPath string) string {
 	if ending, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
 		return ending

@@ -276,7 +276,9 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 	if len(quotes) > 1 {
 		second := quotes[1]
 		if best.score-second.score < minLead {
-			if second.text != best.text && (second.passage != best.passage || second.position-best.position > 2 || best.position-second.position > 2) &&
+			apart := second.passage != best.passage || second.position-best.position > 2 ||
+				best.position-second.position > 2
+			if second.text != best.text && apart &&
 				best.cover < 0.85 {
 				return Draft{} // two sentences fit equally well
 			}
@@ -526,8 +528,8 @@ var (
 	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
-// Suspicious reports whether a text gives instructions to a model, mentions language models, or contains an address. Such a
-// text is not quoted.
+// Suspicious reports whether a text gives instructions to a model, mentions language models, or contains an address.
+// Such a text is not quoted.
 func Suspicious(s string) bool {
 	return address.MatchString(s) || languageModel.MatchString(s) || instructing.MatchString(s)
 }
@@ -565,7 +567,9 @@ func quotesOf(passages []kernel.Passage) []quote {
 					continue
 				}
 				seen[s] = true
-				all = append(all, quote{text: s, passage: i, position: position, terms: words, headings: headings, previous: previous})
+				all = append(all, quote{
+					text: s, passage: i, position: position, terms: words, headings: headings, previous: previous,
+				})
 			}
 		}
 	}

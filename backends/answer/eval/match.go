@@ -140,7 +140,8 @@ func results(claims []pipeline.Claim) []string {
 			continue
 		}
 		s := c.Text
-		if colon := strings.LastIndex(s, ": "); colon >= 0 && len(figures.Find(s[colon:])) > 0 && !strings.Contains(s[colon:], ")") {
+		colon := strings.LastIndex(s, ": ")
+		if colon >= 0 && len(figures.Find(s[colon:])) > 0 && !strings.Contains(s[colon:], ")") {
 			s = s[colon+2:]
 		}
 		list = append(list, s)

@@ -10,8 +10,8 @@ import (
 // maxCached is the number of passages whose tables are cached.
 const maxCached = 256
 
-// TableCache caches the tables of passages, because many questions read the same report. The zero value is ready to use. A
-// Tables is safe for concurrent use.
+// TableCache caches the tables of passages, because many questions read the same report. The zero value is ready to
+// use. A Tables is safe for concurrent use.
 type TableCache struct {
 	mu     sync.Mutex
 	cached map[[sha256.Size]byte][][]*Series

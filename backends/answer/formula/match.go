@@ -96,8 +96,8 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		}
 	}
 	for _, t := range stems {
-		if (decisiveWords.has(t) || calculationWords.has(t)) && !sameMetric && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) &&
-			!s.caption.has(t) && !s.around.has(t) {
+		if (decisiveWords.has(t) || calculationWords.has(t)) && !sameMetric && !s.name.has(t) && !s.header.has(t) &&
+			!s.group.has(t) && !s.caption.has(t) && !s.around.has(t) {
 			return 0
 		}
 	}

@@ -73,7 +73,8 @@ func (w request) twoSubjects(f *finder) *Value {
 // of a single subject, for the label. combine returns nil if the figures may not be combined.
 func (w request) combine(v *Value, p, base Point, change string) *Value {
 	// Sales per employee combine an amount with a number of things.
-	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) && comparable(p.Figure, base.Figure)
+	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&
+		comparable(p.Figure, base.Figure)
 	if !perThing && !combinable(p.Figure, base.Figure) {
 		return nil
 	}

@@ -103,7 +103,9 @@ var (
 // calculation reads a question as a calculation with the measures of statements. It returns nil if it cannot read the
 // whole question.
 func calculation(body string) *Calculation {
-	q := &Calculation{decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body)}
+	q := &Calculation{
+		decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body),
+	}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
 		q.decimals = map[string]int{
 			"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0,
@@ -179,7 +181,8 @@ func divide(body string) (core, lead string, definitions []string) {
 	}
 	// "what is the quick ratio of 2022? Is it healthy?" asks whether it is healthy
 	if secondQuestion != "" && asksValue.MatchString(core) {
-		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " + healthy.FindString(secondQuestion) + "?"
+		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " +
+			healthy.FindString(secondQuestion) + "?"
 	}
 	if core == "" {
 		for _, s := range all {
@@ -445,7 +448,8 @@ func (q *Calculation) ratio(numerator, denominator, unit string) (rest string, o
 	if unit == "%" {
 		q.measures[0].name = a[0].Metric.Name + " as a percentage of " + b[0].Metric.Name
 	}
-	return numerator[:a[0].Start] + " " + numerator[a[0].End:] + " " + denominator[:b[0].Start] + " " + denominator[b[0].End:], true
+	return numerator[:a[0].Start] + " " + numerator[a[0].End:] + " " + denominator[:b[0].Start] + " " +
+		denominator[b[0].End:], true
 }
 
 func measureOf(key string) measure {

@@ -24,8 +24,8 @@ func isRange(body string, mentions []metrics.Mention) bool {
 // prepositions matches the words that lead to a period. WithoutPeriods removes them too.
 var prepositions = regexp.MustCompile(`(?i)(?:\b(?:in|for|as of|as at|at|from|to|between|during|through|over|by|since|until|of|and|or|vs\.?|versus|compared (?:to|with)|the|both|year|years|fiscal|financial|ended|ending|end|respectively|on|across|than|fy|,|&|to the|3|three|period|quarters?)\s*|[,&(]\s*)+$`)
 
-// WithoutPeriods removes the periods in mentions from a text, together with the words that lead to them, such as "in" and
-// "from".
+// WithoutPeriods removes the periods in mentions from a text, together with the words that lead to them, such as "in"
+// and "from".
 func WithoutPeriods(body string, mentions []metrics.Mention) string {
 	var b strings.Builder
 	last := 0

@@ -159,7 +159,9 @@ const maxLead = 60
 func (r reading) precedes(class, other string) bool {
 	positions := r.positions(other)
 	return slices.ContainsFunc(r.positions(class), func(start int) bool {
-		return slices.ContainsFunc(positions, func(position int) bool { return start <= position && position-start <= maxLead })
+		return slices.ContainsFunc(positions, func(position int) bool {
+			return start <= position && position-start <= maxLead
+		})
 	})
 }
 

@@ -70,8 +70,8 @@ func (q *Question) Filters() kernel.Filters {
 	return kernel.Filters{Issuers: q.Issuers, Periods: q.Periods}
 }
 
-// SearchText returns the text with which passages are searched. It adds the metric that a verb implies, such as net income
-// for "earn".
+// SearchText returns the text with which passages are searched. It adds the metric that a verb implies, such as net
+// income for "earn".
 func (q *Question) SearchText() string {
 	if len(metrics.Find(q.Inquiry.Plain)) > len(metrics.Find(q.Body)) {
 		return q.Text + " " + q.Inquiry.Plain

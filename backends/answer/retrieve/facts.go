@@ -93,8 +93,8 @@ func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	all, _, err := scan(c, &searchQuery{acceptAll: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+
-		")", args)
+	condition := "chunk_id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ") + ")"
+	all, _, err := scan(c, &searchQuery{acceptAll: true}, condition, args)
 	if err == nil {
 		err = load(c, all)
 	}

@@ -64,7 +64,8 @@ type Query struct {
 	Limit, MaxTokens int
 	// Wide ignores the filter of periods from the beginning.
 	Wide bool
-	// ProviderLimit limits the time for providers of vectors and web pages. With 0 they may take as long as the whole search.
+	// ProviderLimit limits the time for providers of vectors and web pages. With 0 they may take as long as the whole
+	// search.
 	ProviderLimit time.Duration
 }
 

@@ -212,7 +212,8 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 			continue
 		}
 		s.periods[i] = c.Period
-		if months := lengthOf(strings.Join(above, " ") + " " + t.Corner); s.periods[i].Months == 0 && s.kind != kernel.Balance {
+		months := lengthOf(strings.Join(above, " ") + " " + t.Corner)
+		if s.periods[i].Months == 0 && s.kind != kernel.Balance {
 			s.periods[i].Months = months
 		}
 		known++
@@ -274,7 +275,8 @@ const continuationPages = 2
 func markNotes(all []*statement) {
 	isComplete := func(s, other *statement) bool { return s.kind == other.kind && s.titled && anchored(s.kind, s.rows) }
 	for _, s := range all {
-		s.isNote = !anchored(s.kind, s.rows) && slices.ContainsFunc(all, func(o *statement) bool { return isComplete(o, s) }) &&
+		s.isNote = !anchored(s.kind, s.rows) &&
+			slices.ContainsFunc(all, func(o *statement) bool { return isComplete(o, s) }) &&
 			!slices.ContainsFunc(all, func(o *statement) bool {
 				return isComplete(o, s) &&
 					max(o.page-s.page, s.page-o.page) <= continuationPages

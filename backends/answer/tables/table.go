@@ -188,7 +188,8 @@ var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
 // headerCell reports whether a cell can only be the header of a column: a year, a date, a unit.
 func headerCell(cell string) bool {
-	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
+	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) ||
+		!IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
 
 // unitOnly reports whether a text is a unit and nothing else.
