@@ -78,7 +78,7 @@ type Options struct {
 	// reap job with the number of answers that are reserved from quotas on all nodes. Both may be nil.
 	ObserveTrace    func(t *pipeline.Trace)
 	ObserveReserved func(n int)
-	// Bar returns what the bar at the top of the pages shows to the sender of a request. Default: an empty bar.
+	// Bar returns the content of the bar at the top of the pages for the sender of a request. Default: an empty bar.
 	Bar func(*http.Request) look.Bar
 }
 
@@ -180,8 +180,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// intake returns the jobs that ingest documents: one for the watched folder and one for the list of addresses. It
-// leaves out what is not configured.
+// intake returns the jobs that ingest documents: one for the watched folder and one for the list of addresses, if they
+// are configured.
 func (s *Server) intake(o Options) (work []jobs.Job) {
 	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
 		lease := &jobs.Lease{
@@ -264,13 +264,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Bar returns what the bar at the top of the pages shows to the sender of a request.
+// Bar returns the content of the bar at the top of the pages for the sender of a request.
 func (s *Server) Bar(r *http.Request) look.Bar { return s.bar(r) }
 
 // Waiting returns how many questions are being worked on or waiting.
 func (s *Server) Waiting() int { return s.api.Waiting() }
 
-// Trace returns the outcome of a question and how it was reached, for operators. It returns accounts.ErrNone
+// Trace returns the outcome of a question and how it was reached, for operators. It returns accounts.ErrNoAnswer
 // if there is no such answer.
 func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 	return s.api.Trace(ctx, id)
@@ -283,7 +283,7 @@ func (s *Server) Recent(ctx context.Context, before string, limit int) ([]api.Tr
 }
 
 // TracePage serves the trace of an answer as a web page, with the texts of those passages that are still in
-// the corpus. It returns accounts.ErrNone if there is no such answer.
+// the corpus. It returns accounts.ErrNoAnswer if there is no such answer.
 func (s *Server) TracePage(w http.ResponseWriter, r *http.Request, id string) error {
 	found, err := s.api.Trace(r.Context(), id)
 	if err != nil {

@@ -19,7 +19,7 @@ type remembering struct {
 	api.Asker
 	lasts   time.Duration
 	now     func() time.Time
-	version func(ctx context.Context) (int64, error) // of the corpus
+	version func(ctx context.Context) (int64, error) // returns the version of the corpus
 
 	mu       sync.Mutex
 	outcomes map[string]remembered
@@ -33,7 +33,7 @@ type remembered struct {
 // again is the trace of a remembered outcome.
 type again struct {
 	Remembered bool `json:"remembered"`
-	First      any  `json:"first"` // the trace of the question that was worked out
+	First      any  `json:"first"` // the trace of the first time the question was answered
 }
 
 // Ask implements api.Asker.

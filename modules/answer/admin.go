@@ -157,7 +157,7 @@ func showTrace(w http.ResponseWriter, r *http.Request) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, accounts.ErrNone) {
+		if !errors.Is(err, accounts.ErrNoAnswer) {
 			failed = err
 		}
 	}

@@ -64,7 +64,7 @@ the others, and exits with status 1.
 		var total ingestResult
 		var urls []string
 		if report {
-			from.Document = func(t corpus.Taken) {
+			from.Document = func(t corpus.DocumentResult) {
 				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < maxReported {
 					urls = append(urls, t.URL)
 				}

@@ -72,7 +72,7 @@ func shownRows(rows []eval.Row) []shownRow {
 		list[i] = shownRow{
 			r.Name, r.Questions, rate(r.Class, r.Questions), rate(r.Right, r.Answerable), rate(r.Wrong, r.Questions),
 			rate(r.Refused, r.Answerable), rate(r.NumericRight, r.Numeric),
-			rate(r.Hit5, r.Ranked), rate(r.Hit12, r.Ranked), rate(r.Held, r.Marks), r.Foreign, millis(r.P50), millis(r.P95),
+			rate(r.Hit5, r.Ranked), rate(r.Hit12, r.Ranked), rate(r.Supported, r.Marks), r.Foreign, millis(r.P50), millis(r.P95),
 		}
 	}
 	return list

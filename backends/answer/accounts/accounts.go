@@ -45,7 +45,7 @@ const (
 	lookupSize = 16
 )
 
-// ErrUnknown is returned for a key that is unknown, revoked or expired. Callers cannot tell which.
+// ErrUnknown is returned for a key that is unknown, revoked or expired, without a distinction between these.
 var ErrUnknown = errors.New("the key is not valid")
 
 // Options configure Accounts. The zero Options are usable.
@@ -120,7 +120,7 @@ type Key struct {
 	Limit     int64
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
-	RevokedAt time.Time // zero if it is not revoked
+	RevokedAt time.Time // zero if the key is not revoked
 }
 
 // InvalidError is returned for a NewKey that cannot be made.

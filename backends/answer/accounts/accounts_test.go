@@ -175,9 +175,9 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestTriedOnce checks that concurrent callers on PostgreSQL wait for each other's commit and are never tried
+// TestConcurrentCallersAreNotRetried checks that concurrent callers on PostgreSQL wait for each other's commit and are never tried
 // again. On a slow disk the repetitions would take longer than an answer is kept for.
-func TestTriedOnce(t *testing.T) {
+func TestConcurrentCallersAreNotRetried(t *testing.T) {
 	t.Parallel()
 	k := answertest.Postgres(t)
 	a := accounts.New(k.Server, accounts.Options{Rate: 1000})
@@ -311,7 +311,7 @@ func TestRollingWindow(t *testing.T) {
 	}
 }
 
-func TestOnceAndAge(t *testing.T) {
+func TestIdempotencyKeyAndPurge(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		a := accounts.New(k.Server, accounts.Options{})
@@ -330,7 +330,7 @@ func TestOnceAndAge(t *testing.T) {
 		if earlier, err := accept(stranger, "a3", "h"); err != nil || earlier != "" {
 			t.Errorf("a stranger's key: %q, %v", earlier, err)
 		}
-		if _, err := a.Answer(t.Context(), stranger.Account, "a1"); !errors.Is(err, accounts.ErrNone) {
+		if _, err := a.Answer(t.Context(), stranger.Account, "a1"); !errors.Is(err, accounts.ErrNoAnswer) {
 			t.Errorf("another's answer: %v", err)
 		}
 		if err := a.Settle(t.Context(), accounts.Answer{ID: "a1", Code: 504, Reason: "Timeout"}, true); err != nil {
@@ -351,7 +351,7 @@ func TestOnceAndAge(t *testing.T) {
 			t.Errorf("after a day: %q, %v", earlier, err)
 		}
 		k.Clock.Move(accounts.Retention)
-		if _, err := a.Answer(t.Context(), caller.Account, "a1"); !errors.Is(err, accounts.ErrNone) {
+		if _, err := a.Answer(t.Context(), caller.Account, "a1"); !errors.Is(err, accounts.ErrNoAnswer) {
 			t.Errorf("an old answer: %v", err)
 		}
 		if n, err := a.Purge(t.Context(), 2); err != nil || n == 0 {

@@ -27,14 +27,14 @@ type Answer struct {
 	Status  string
 	Code    int    // the HTTP status
 	Reason  string // empty for an answer
-	Body    string // the result, as it was given to Settle
+	Body    string // the result, in the form that Settle got
 	Trace   string
-	At      time.Time
+	Created time.Time
 }
 
 var (
-	// ErrNone is returned for an answer that does not exist, has expired, or belongs to another account.
-	ErrNone = errors.New("there is no such answer")
+	// ErrNoAnswer is returned for an answer that does not exist, has expired, or belongs to another account.
+	ErrNoAnswer = errors.New("there is no such answer")
 
 	errLeaseEnded = errors.New("the reservation of this answer has ended")
 )
@@ -71,19 +71,19 @@ func (a *Accounts) Settle(ctx context.Context, ended Answer, freeKey bool) error
 	})
 }
 
-// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNone if there is no
-// such answer.
+// Answer returns a stored answer of an account, or of any account if account is 0. It returns ErrNoAnswer if there is
+// no such answer.
 func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		var created int64
 		err := c.Row(`SELECT id, account_id, status, code, reason, body, trace, created_at FROM answer_answers WHERE id = ? AND created_at > ?`,
 			id, a.Now().Add(-Retention).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body,
 			&ans.Trace, &created)
-		ans.At = instant(created)
+		ans.Created = instant(created)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && account != 0 && ans.Account != account {
-		return Answer{}, ErrNone
+		return Answer{}, ErrNoAnswer
 	}
 	return ans, err
 }
@@ -95,7 +95,7 @@ func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list [
 		list, err = store.List(c, func(r store.Row) (ans Answer, err error) {
 			var created int64
 			err = r.Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &created)
-			ans.At = instant(created)
+			ans.Created = instant(created)
 			return ans, err
 		}, "SELECT id, account_id, status, code, reason, created_at FROM answer_answers WHERE (id < ? OR ? = '') AND created_at > ? ORDER BY id DESC LIMIT ?",
 			before, before, a.Now().Add(-Retention).UnixMicro(), limit)

@@ -61,7 +61,7 @@ const onceLifetime = 24 * time.Hour
 func (a *Accounts) Accept(
 	ctx context.Context, caller *Caller, id string, once Once,
 ) (rate Rate, earlier string, err error) {
-	// The next transaction may go on before this one is durable, because nothing is answered before that.
+	// Concurrent questions of an account wait for each other in lock, so the isolation level read committed suffices.
 	err = a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		earlier = ""
 		if err := lock(c, caller.Account); err != nil {
@@ -264,7 +264,7 @@ func (a *Accounts) Reserved(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Quota returns the state of the quota of the caller's account. Reservations whose lease has ended are not
+// Quota returns the state of the quota that the caller's account has. Reservations whose lease has ended are not
 // counted as pending.
 func (a *Accounts) Quota(ctx context.Context, caller *Caller) (q Quota, err error) {
 	now := a.Now()

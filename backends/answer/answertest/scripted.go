@@ -65,7 +65,7 @@ func writeDraft(text string) string {
 						shared++
 					}
 				}
-				if shared > maxShared && !draft.Speaks(s) {
+				if shared > maxShared && !draft.Suspicious(s) {
 					best, mark, maxShared = s, p[1], shared
 				}
 			}

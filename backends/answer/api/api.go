@@ -141,7 +141,7 @@ type API struct {
 	admitted chan struct{} // a semaphore of Options.Running + Options.Queued
 	waiters  chan struct{} // a semaphore for requests that wait for an earlier request with the same Idempotency-Key
 
-	ctx  context.Context //nolint:containedctx // of the work that outlives its request
+	ctx  context.Context //nolint:containedctx // for work that outlives its request
 	stop context.CancelFunc
 	work sync.WaitGroup
 }

@@ -213,9 +213,9 @@ func TestFieldsAndForce(t *testing.T) {
 	}
 }
 
-// TestOnce checks that a question that is sent again is answered without work or charge, and that it waits
+// TestIdempotencyKey checks that a question that is sent again is answered without work or charge, and that it waits
 // while the first one is under way.
-func TestOnce(t *testing.T) {
+func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		r := newRig(t, k, nil)
@@ -258,9 +258,9 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestLeaving checks that a client that leaves is not charged, unless an Idempotency-Key says that it will
+// TestDisconnect checks that a client that leaves is not charged, unless an Idempotency-Key says that it will
 // fetch the answer.
-func TestLeaving(t *testing.T) {
+func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)
 	ctx, leave := context.WithCancel(t.Context())
@@ -283,9 +283,9 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// TestLeavingWithKey checks that a client that has left after sending an Idempotency-Key finds the answer,
+// TestDisconnectWithIdempotencyKey checks that a client that has left after sending an Idempotency-Key finds the answer,
 // and is charged once.
-func TestLeavingWithKey(t *testing.T) {
+func TestDisconnectWithIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), nil)
 	r.goOn = make(chan struct{})
@@ -373,8 +373,8 @@ func TestAsync(t *testing.T) {
 	}
 }
 
-// TestFullHouse checks that a full queue refuses at once, without taking anything from the rate or the quota.
-func TestFullHouse(t *testing.T) {
+// TestFullQueue checks that a full queue refuses at once, without taking anything from the rate or the quota.
+func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
 	ctx, end := context.WithCancel(t.Context())
@@ -393,9 +393,9 @@ func TestFullHouse(t *testing.T) {
 	all.Wait()
 }
 
-// TestFullOfWaiters checks that repeated requests take nothing from the rate, and that no more of them may
+// TestRepeatedRequestsAreBounded checks that repeated requests take nothing from the rate, and that no more of them may
 // wait than questions.
-func TestFullOfWaiters(t *testing.T) {
+func TestRepeatedRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
 	ctx, end := context.WithCancel(t.Context())

@@ -35,7 +35,7 @@ const (
 type question struct {
 	query    string
 	force    bool
-	previous string // the id of an answer of the caller, later replaced by the question of that answer
+	previous string // the id of an earlier answer of the caller, which ask replaces by the question of that answer
 	ignored  []string
 }
 
@@ -123,11 +123,11 @@ type record struct {
 func (a *API) followed(ctx context.Context, caller *accounts.Caller, id string) (string, error) {
 	_, earlier, err := a.open(ctx, caller.Account, id)
 	switch {
-	case errors.Is(err, accounts.ErrNone):
+	case errors.Is(err, accounts.ErrNoAnswer):
 		return "", errInvalid
 	case err != nil:
 		return "", err
-	case earlier.Query == "": // it is pending, or ended in a fault
+	case earlier.Query == "": // pending, or ended in a fault
 		return "", errInvalid
 	}
 	return cmp.Or(earlier.Asked, earlier.Query), nil
@@ -282,7 +282,7 @@ func (a *API) later(w http.ResponseWriter, id string) {
 // for a pending answer. A client that accepts events gets the answer as an event, but not the stages, which were sent
 // to the first request.
 func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
-	if !a.enter(w, a.waiters) { // waiting requests do not count towards the rate of their key
+	if !a.enter(w, a.waiters) { // waiting requests are not counted by the rate limit
 		return
 	}
 	defer func() { <-a.waiters }()

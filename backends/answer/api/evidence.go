@@ -27,7 +27,7 @@ type evidencePassage struct {
 	Parts   []part `json:"parts"`
 }
 
-// part is a piece of a passage's Markdown. The marked parts repeat what the answer says.
+// part is a piece of a passage's Markdown. The marked parts are repeated in the answer.
 type part struct {
 	Text   string `json:"text"`
 	Marked bool   `json:"marked,omitempty"`
@@ -38,7 +38,7 @@ type part struct {
 func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, stored, err := a.open(r.Context(), caller.Account, id)
 	switch {
-	case errors.Is(err, accounts.ErrNone):
+	case errors.Is(err, accounts.ErrNoAnswer):
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
 	case err != nil:
@@ -101,7 +101,7 @@ func parts(text string, marks []library.Span) []part {
 }
 
 // companies serves GET /v1/companies, the issuers of the corpus ordered by name. The parameters are name, a
-// part of the name; limit, 100 by default and at most library.MostCompanies; and after, the name of the last
+// part of the name; limit, 100 by default and at most library.MaxCompanies; and after, the name of the last
 // company of the previous page.
 func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
 	if !a.paced(w, r, caller, "companies") {
@@ -111,7 +111,7 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 	limit := 100
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > library.MostCompanies {
+		if err != nil || n < 1 || n > library.MaxCompanies {
 			a.refuse(w, http.StatusBadRequest, "InvalidRequest")
 			return
 		}

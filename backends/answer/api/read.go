@@ -57,7 +57,7 @@ func (a *API) paced(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, err := a.stored(r.Context(), caller.Account, id)
 	switch {
-	case errors.Is(err, accounts.ErrNone):
+	case errors.Is(err, accounts.ErrNoAnswer):
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
 	case err != nil:

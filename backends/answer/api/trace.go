@@ -23,19 +23,19 @@ func (a *API) Recent(ctx context.Context, before string, limit int) ([]Trace, er
 	list, err := a.o.Accounts.Recent(ctx, before, limit)
 	traces := make([]Trace, len(list))
 	for i, ans := range list {
-		traces[i] = Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.At.UTC(), Account: ans.Account}
+		traces[i] = Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.Created.UTC(), Account: ans.Account}
 	}
 	return traces, err
 }
 
-// Trace returns an answer of any account with its trace. It returns accounts.ErrNone if there is no such
+// Trace returns an answer of any account with its trace. It returns accounts.ErrNoAnswer if there is no such
 // answer.
 func (a *API) Trace(ctx context.Context, id string) (*Trace, error) {
 	ans, err := a.stored(ctx, 0, id)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.At.UTC(), Account: ans.Account}
+	t := &Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.Created.UTC(), Account: ans.Account}
 	if ans.Body != "" {
 		t.Result = json.RawMessage(ans.Body)
 	}

@@ -31,8 +31,8 @@ import (
 
 // Bounds of an answer.
 const (
-	MostLetters = 6000
-	minWords    = 0.5 // the share of a sentence's words that must be in its passages
+	MaxLetters = 6000
+	minWords   = 0.5 // the share of a sentence's words that must be in its passages
 )
 
 // Material is the input of a check: the question, the passages that were found and the values that were computed.
@@ -124,7 +124,7 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if len(s.Marks) == 0 {
 		return problem(2, "a sentence has no mark")
 	}
-	if draft.Speaks(c.withoutNames(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
+	if draft.Suspicious(c.withoutNames(s)) || strings.Contains(s.Text, "](") || strings.ContainsAny(s.Text, "<>") {
 		return problem(1, "a sentence names an address, or speaks to a model")
 	}
 	if number, ok := c.numbers(s); !ok {
@@ -136,7 +136,7 @@ func (c *Checker) sentence(s draft.Sentence) *Problem {
 	if part := c.unsupportedPart(s); part != "" {
 		return problem(4, "the marked passages are not about %s", part)
 	}
-	if s.Computed { // its words are the service's own
+	if s.Computed { // the words of a computed sentence are the service's own
 		return nil
 	}
 	if word := c.unsupportedDenial(s); word != "" {
@@ -228,7 +228,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	return all == 0 || float64(found) >= minWords*float64(all)
 }
 
-// nameless returns a text without the names of issuers.
+// withoutIssuers returns a text without the names of issuers.
 func (c *Checker) withoutIssuers(text string) string {
 	if c.m.Directory == nil {
 		return text
@@ -294,7 +294,7 @@ func (c *Checker) Whole(d draft.Draft) *Problem {
 	switch n := len([]rune(text)); {
 	case n == 0, !Answers(d):
 		return &Problem{7, "", "nothing is left of the answer"}
-	case n > MostLetters:
+	case n > MaxLetters:
 		return &Problem{6, "", "the answer is too long"}
 	}
 	if c.m.Question.Lang == "en" && foreign(text) {

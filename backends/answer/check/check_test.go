@@ -119,9 +119,9 @@ func TestPartsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestPassageOfNoIssuer checks that a passage without an issuer supports sentences about the issuers that it
+// TestPassageWithoutIssuer checks that a passage without an issuer supports sentences about the issuers that it
 // names.
-func TestPassageOfNoIssuer(t *testing.T) {
+func TestPassageWithoutIssuer(t *testing.T) {
 	t.Parallel()
 	c := New(Material{
 		Question:  &question.Question{Text: "What were the sales?", Lang: "en"},
@@ -182,15 +182,15 @@ func TestNamesAndLength(t *testing.T) {
 			t.Errorf("%q: %v", text, problems)
 		}
 	}
-	for n, want := range map[int]bool{MostLetters: true, MostLetters + 1: false} {
+	for n, want := range map[int]bool{MaxLetters: true, MaxLetters + 1: false} {
 		if p := c.Whole(draft.Draft{Sentences: []draft.Sentence{{Text: strings.Repeat("é", n), Marks: []int{0}}}}); (p == nil) != want {
 			t.Errorf("%d letters: %v", n, p)
 		}
 	}
 }
 
-// TestLossIsNoGain checks that a loss written without its sign needs a word that says so.
-func TestLossIsNoGain(t *testing.T) {
+// TestUnsignedLossNeedsWord checks that a loss written without its sign needs a word that says so.
+func TestUnsignedLossNeedsWord(t *testing.T) {
 	t.Parallel()
 	c := New(Material{
 		Question: &question.Question{Text: "What was the net income?", Lang: "en"},

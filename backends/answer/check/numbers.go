@@ -49,7 +49,7 @@ func (c *Checker) numbers(s draft.Sentence) (number string, ok bool) {
 // maxSmall is the largest spelled-out number that is treated as a word: "two segments".
 const maxSmall = 10
 
-// ordinary matches names with digits that may be used about every report, such as Q1 and 10-K.
+// ordinary matches names with digits that are common to all reports, such as Q1 and 10-K.
 var ordinary = regexp.MustCompile(`(?i)^(?:[QH][1-4]|\d{0,3}(?:1st|2nd|3rd|\dth)|(?:10|20|8|6)-[KQF])$`)
 
 // namesWithDigits returns the words of a text that have digits but are not figures: parts of names, numbers too long
@@ -132,8 +132,8 @@ func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, m := range marks {
 		p := &c.m.Passages[m]
-		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) || containsNumber(p.Title, digits) ||
-			containsNumber(p.Section, digits) {
+		if p.Period.AnyYear() == year || p.Published.Year() == year || containsNumber(p.Text, digits) ||
+			containsNumber(p.Title, digits) || containsNumber(p.Section, digits) {
 			return true
 		}
 		if slices.Contains(metrics.Years(p.Text), year) { // such as FY19
@@ -156,7 +156,7 @@ var (
 
 func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	marks := s.Marks
-	fits := func(exact kernel.Figure) bool { return Says(shown.Figure, exact) }
+	fits := func(exact kernel.Figure) bool { return States(shown.Figure, exact) }
 	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // here a loss must not lose its sign
 		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
 	}
@@ -177,7 +177,7 @@ func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 }
 
 // States reports whether the printed figure shown states the exact figure. A loss may be written without its sign.
-func Says(shown, exact kernel.Figure) bool {
+func States(shown, exact kernel.Figure) bool {
 	if figures.Shows(shown, exact) {
 		return true
 	}

@@ -9,9 +9,9 @@ import (
 
 // Sizes of chunks, in tokens.
 const (
-	chunkFull    = 500  // the largest chunk that is no table
+	chunkFull    = 500  // the largest chunk, except tables
 	chunkGood    = 350  // from this size on a heading begins a new chunk
-	chunkOverlap = 60   // how much of a chunk is repeated in the next one
+	chunkOverlap = 60   // the part of a chunk that the next chunk repeats
 	tableFull    = 1500 // a longer table is split by its rows
 )
 
@@ -45,10 +45,10 @@ func chunks(pages []Page) []chunk {
 type chunker struct {
 	page         int
 	above        sections
-	section      string // the section of the chunk that is being gathered
+	section      string // the section of the current chunk
 	parts        []string
 	tokens       int
-	hasNew       bool // the chunk has more than what it repeats
+	hasNew       bool // the chunk has text that the previous chunk does not have
 	onlyHeadings bool // the chunk has nothing but headings
 	done         []chunk
 }
@@ -162,7 +162,8 @@ func divideTable(text, caption string) []string {
 	parsed := tables.Parse(text)
 	head := make([]string, 0, 8)
 	body := lines
-	for headRows := 0; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
+	headRows := 0
+	for ; len(body) > 0 && (headRows < parsed.Before || strings.Trim(body[0], "|-: ") == ""); body = body[1:] {
 		if strings.Trim(body[0], "|-: ") != "" || strings.Contains(body[0], "---") {
 			head = append(head, body[0])
 		}

@@ -55,7 +55,7 @@ func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
 // candidateFact is a fact with the fields that decide between several facts of one metric and period.
 type candidateFact struct {
 	kernel.Fact
-	rank  int    // the rank of its concept; a smaller one is better
+	rank  int    // the rank of the fact's concept; a smaller rank is better
 	filed string // the date of filing; the latest wins
 }
 

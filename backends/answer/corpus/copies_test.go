@@ -71,8 +71,8 @@ func (s *shelf) check() {
 	}
 }
 
-// TestFilesChangePlaces checks that one ingest stores what the files say, whichever of them said it before.
-func TestFilesChangePlaces(t *testing.T) {
+// TestFilesSwapURLs checks that one ingest stores what the files say, whichever of them said it before.
+func TestFilesSwapURLs(t *testing.T) {
 	t.Parallel()
 	const sales, costs, debts, taxes = "Sales rose.", "Costs fell.", "Debts stayed.", "Taxes came."
 	for name, one := range map[string][2]map[string]string{
@@ -127,9 +127,9 @@ func TestFilesChangeAtRandom(t *testing.T) {
 	})
 }
 
-// TestLinesMove checks that a line inserted at the top of a file, which gives each line the URL of the next
+// TestInsertedLineMovesURLs checks that a line inserted at the top of a file, which gives each line the URL of the next
 // one, loses no document.
-func TestLinesMove(t *testing.T) {
+func TestInsertedLineMovesURLs(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)
@@ -154,8 +154,8 @@ func TestLinesMove(t *testing.T) {
 	})
 }
 
-// TestPricesMove checks that prices move to another URL, and are removed, together with their document.
-func TestPricesMove(t *testing.T) {
+// TestPricesMoveWithDocument checks that prices move to another URL, and are removed, together with their document.
+func TestPricesMoveWithDocument(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)

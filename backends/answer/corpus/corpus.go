@@ -31,7 +31,7 @@ type Corpus struct {
 	mu        sync.Mutex
 	directory *metrics.Directory
 	issuers   map[int64]kernel.Issuer
-	version   int64 // the version of the corpus that directory and issuers were read from
+	version   int64 // the version of the corpus from which directory and issuers were read
 
 	doubts atomic.Int64
 }
@@ -108,13 +108,13 @@ func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, 
 type writer struct {
 	kernel.Conn
 	now   int64
-	added map[int64]bool // documents that this transaction has added; some of their rows may not be written before it ends
+	added map[int64]bool // the documents added by this transaction; some of their rows are written at its end
 }
 
 // errNextWrite is returned for a document that has to wait for the next transaction. Nothing was written for it.
 var errNextWrite = errors.New("in the next transaction")
 
-// touch increments the version of the corpus.
+// incrementVersion increments the version of the corpus.
 func incrementVersion(c kernel.Conn) error {
 	return c.Later("UPDATE answer_corpus SET version = version + 1")
 }
@@ -284,7 +284,8 @@ func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64,
 		args := make([]any, 0, size*columns)
 		for i := start; i < start+size; i++ {
 			chunk := &p.chunks[i]
-			args = append(args, document, i, chunk.section, chunk.page, chunk.text, chunk.tokens, flag(len(chunk.tables) > 0), chunk.headers)
+			args = append(args, document, i, chunk.section, chunk.page, chunk.text, chunk.tokens,
+				flag(len(chunk.tables) > 0), chunk.headers)
 		}
 		// Both databases return the ids in the order of the rows.
 		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+

@@ -21,7 +21,7 @@ import (
 // Bounds of a CSV table.
 const (
 	maxCSVRows  = 200_000
-	rowsPerPage = 200 // the rows of one page, for a table that does not hold prices
+	rowsPerPage = 200 // in a table that does not hold prices
 )
 
 // readCSV reads a table. A table with the columns date and close holds prices. Their issuer is named by the description

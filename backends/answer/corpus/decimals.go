@@ -28,7 +28,7 @@ const (
 	unknown role = iota
 	decimal
 	group
-	mixed // some numbers use it one way and some the other
+	mixed // some numbers use the mark as decimal mark and some between groups
 )
 
 // roleOf returns the role of a point (mark 0) or a comma (mark 1) in a part of a table.

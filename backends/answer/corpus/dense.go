@@ -39,11 +39,11 @@ type unembedded struct {
 	text string
 }
 
-// Embed uses e to make the vectors of all chunks that have none for the model of e, and returns their number. It can be
-// interrupted and called again. A text that is refused is sent alone and then repeatedly without its second half; if it
-// is still refused, it gets no vector. If another model now answers under the name of the model that made the stored
-// vectors, these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors
-// made before that transaction; its error ends the work.
+// Embed uses e to make the vectors of all chunks that have no vector of its model, and returns how many it made. It can
+// be interrupted and called again. A text that is refused is sent alone and then repeatedly without its second half; if
+// it is still refused, it gets no vector. If the model behind the name has changed since the stored vectors were made,
+// these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors made before
+// that transaction; its error ends the work.
 func (c *Corpus) Embed(
 	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
 ) (made int, err error) {
@@ -163,15 +163,15 @@ func pack(v []float32) []byte {
 		largest = max(largest, math.Abs(float64(x)))
 	}
 	for i, x := range v { // the scale does not matter when angles are compared
-		packed[i] = byte(int8(math.Round(float64(x) / largest * 127))) //nolint:gosec // the bits of it
+		packed[i] = byte(int8(math.Round(float64(x) / largest * 127))) //nolint:gosec // only the bits are stored
 	}
 	return packed
 }
 
-// Near returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to and
-// mark are results of Meaning. Chunks without a vector are missing from the map. The map is empty if the stored vectors
-// have been replaced by those of another model since then.
-func Near(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
+// Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to
+// and mark are results of QueryVector. Chunks without a vector are missing from the map. The map is empty if the stored
+// vectors have been replaced by those of another model since then.
+func Similarities(c kernel.Conn, model string, mark []byte, to []float32, chunks []int64) (map[int64]float64, error) {
 	similarities := make(map[int64]float64)
 	target := pack(to)
 	condition, ids := Among(c, "chunk_id", chunks)

@@ -29,7 +29,7 @@ type Description struct {
 	Missing []kernel.Statement
 }
 
-// FactCount is the number of facts of a statement that have the same origin.
+// FactCount is the number of facts with the same statement and origin.
 type FactCount struct {
 	Statement kernel.Statement
 	Origin    Origin

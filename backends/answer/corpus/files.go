@@ -67,9 +67,10 @@ var mediaTypes = map[string]string{
 // vagueMediaTypes lists the media types that servers send if they do not know the type.
 var vagueMediaTypes = []string{"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
-// Ending returns the file extension for the content of an HTTP response, with its dot, judged by its media type or else
-// by the extension of its path. It returns the empty string for unknown formats and for lists of documents (JSONL).
-func Ending(mediaType, urlPath string) string {
+// Extension returns the file extension for the content of an HTTP response, with its dot, judged by its media type or
+// else by the extension of its path. It returns the empty string for unknown formats and for lists of documents
+// (JSONL).
+func Extension(mediaType, urlPath string) string {
 	if ending, ok := mediaTypes[strings.ToLower(mediaType)]; ok {
 		return ending
 	}
@@ -89,11 +90,11 @@ func Ending(mediaType, urlPath string) string {
 // IngestBody ingests body, the content of a file with the given extension, and calls document with the result of each
 // document. It returns an error only if the database fails or ctx ends.
 func (c *Corpus) IngestBody(
-	ctx context.Context, ending string, body []byte, base Source, document func(t Taken),
+	ctx context.Context, ending string, body []byte, base Source, document func(t DocumentResult),
 ) error {
 	format := formats[ending]
 	if format == nil || format.maxSize > 0 && int64(len(body)) > format.maxSize {
-		document(Taken{URL: base.URL, Err: refuse("the kind is not read, or the document is too large")})
+		document(DocumentResult{URL: base.URL, Err: refuse("the kind is not read, or the document is too large")})
 		return nil
 	}
 	var writeErr error
@@ -104,7 +105,7 @@ func (c *Corpus) IngestBody(
 				p, err = prepare(s, nil)
 			}
 			if err != nil {
-				document(Taken{URL: s.URL, Err: err})
+				document(DocumentResult{URL: s.URL, Err: err})
 				return nil
 			}
 			outcomes, err := c.putAll(ctx, []*prepared{p})
@@ -112,7 +113,7 @@ func (c *Corpus) IngestBody(
 				writeErr = err
 				return err
 			}
-			document(Taken{URL: s.URL, Outcome: outcomes[0]})
+			document(DocumentResult{URL: s.URL, Outcome: outcomes[0]})
 			return nil
 		})
 	})
@@ -122,7 +123,7 @@ func (c *Corpus) IngestBody(
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		document(Taken{URL: base.URL, Err: err})
+		document(DocumentResult{URL: base.URL, Err: err})
 	}
 	return nil
 }

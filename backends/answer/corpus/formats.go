@@ -50,8 +50,8 @@ func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext(name))] }
 
-// metaSuffix is the suffix of a description file. It describes the document in the file beside it whose name it has
-// without the suffix. It contains the members of a line of JSONL except text and pages.
+// metaSuffix is the suffix of description files. The file NAME.meta.json describes the document in the file NAME. It
+// contains the members of a line of JSONL except text and pages.
 const metaSuffix = ".meta.json"
 
 const maxMeta = 64 << 10

@@ -52,10 +52,10 @@ func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
 // to pages.
 type htmlReader struct {
 	source    Source
-	fileTitle string // the title that was made from the file name
+	fileTitle string // the title derived from the file name
 	text      strings.Builder
 	line      strings.Builder
-	level     int // the level of the heading that is open
+	level     int // the level of the current heading, or 0
 	pages     []Page
 	pieces    int
 }
@@ -104,7 +104,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 		return
 	}
 	if n.Type == html.ElementNode {
-		switch n.DataAtom { //nolint:exhaustive // the others are looked through
+		switch n.DataAtom { //nolint:exhaustive // the content of other elements is read
 		case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object,
 			atom.Select, atom.Textarea:
 			return
@@ -156,7 +156,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 }
 
 func isBlock(n *html.Node) bool {
-	switch n.DataAtom { //nolint:exhaustive // the others are in lines
+	switch n.DataAtom { //nolint:exhaustive // other elements are inline
 	case atom.P, atom.Div, atom.Li, atom.Ul, atom.Ol, atom.Section, atom.Article, atom.Main, atom.H1, atom.H2, atom.H3,
 		atom.H4, atom.H5, atom.H6,
 		atom.Blockquote, atom.Pre, atom.Hr, atom.Dl, atom.Dt, atom.Dd, atom.Body, atom.Header, atom.Figure, atom.Figcaption,
@@ -172,7 +172,7 @@ func (d *htmlReader) head(n *html.Node, depth int) {
 		return
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch c.DataAtom { //nolint:exhaustive // the others say nothing
+		switch c.DataAtom { //nolint:exhaustive // other elements have no metadata
 		case atom.Title:
 			if title := collapse(textOf(c, 0)); title != "" && d.source.Title == d.fileTitle {
 				d.source.Title = title
@@ -222,7 +222,7 @@ func (d *htmlReader) paragraph() {
 	if line == "" {
 		return
 	}
-	line = strings.TrimLeft(line, "#| ") // remove what would be Markdown marks
+	line = strings.TrimLeft(line, "#| ") // these would be Markdown marks
 	if d.level > 0 {
 		line = strings.Repeat("#", d.level) + " " + line
 	}
@@ -276,7 +276,7 @@ func (d *htmlReader) table(n *html.Node, depth int) {
 		}
 	}
 	collect(n, depth)
-	if nested { // a table that lays out others
+	if nested { // a table for the layout of other tables
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			d.walk(c, depth+1)
 		}

@@ -29,11 +29,11 @@ type IngestOptions struct {
 	// Source has defaults for fields that files do not state: kind, issuer, fiscal period and so on.
 	Source Source
 	// Document is called with the result of each document, never concurrently. It may be nil.
-	Document func(t Taken)
+	Document func(t DocumentResult)
 }
 
-// Taken is the result of one document.
-type Taken struct {
+// DocumentResult is the result of one document.
+type DocumentResult struct {
 	// File is the path of the document's file relative to the ingested folder. URL is the document's URL, or empty if
 	// the document could not be read.
 	File, URL string
@@ -45,10 +45,10 @@ type Taken struct {
 
 // Progress is the progress of an ingest.
 type Progress struct {
-	Files, Read                       int   // all files, and those read to the end
-	Bytes, Done                       int64 // the bytes of all files, and of those read
+	Files, Read                       int   // all files, and the files read to the end
+	Bytes, Done                       int64 // the bytes of all files, and of the files read to the end
 	Added, Replaced, Skipped, Refused int
-	Chunks                            int // of the documents that were added or replaced
+	Chunks                            int // the chunks of added and replaced documents
 }
 
 // Documents returns how many documents were processed.
@@ -73,7 +73,7 @@ const (
 type readDocument struct {
 	name   string // the name of the file, for problems
 	source Source
-	err    error // what is wrong with the document
+	err    error // the problem of the document
 }
 
 // Ingest ingests a file, or all files of known formats (see Formats) in a folder and the folders below it. It skips
@@ -219,7 +219,7 @@ func list(path string) (files []file, bytes int64, err error) {
 }
 
 // read sends the documents of a file to out.
-func (in *ingest) read(ctx context.Context, root string, f file, out chan<- readDocument) {
+func (run *ingest) read(ctx context.Context, root string, f file, out chan<- readDocument) {
 	name, err := filepath.Rel(root, f.path)
 	if err != nil || name == "." {
 		name = filepath.Base(f.path)
@@ -234,7 +234,7 @@ func (in *ingest) read(ctx context.Context, root string, f file, out chan<- read
 		}
 	}
 	err = kernel.Caught(func() error {
-		return readFile(ctx, f, name, in.options.Source, func(s Source, err error) error {
+		return readFile(ctx, f, name, run.options.Source, func(s Source, err error) error {
 			if !send(readDocument{name, s, err}) {
 				return context.Cause(ctx)
 			}
@@ -244,13 +244,13 @@ func (in *ingest) read(ctx context.Context, root string, f file, out chan<- read
 	if err != nil && ctx.Err() == nil {
 		send(readDocument{name: name, err: err})
 	}
-	in.files.Add(1)
-	in.bytes.Add(f.size)
+	run.files.Add(1)
+	run.bytes.Add(f.size)
 }
 
 // divide prepares a document and sends it to out, or reports its problem. A document that the corpus has already is not
 // divided.
-func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- *prepared) {
+func (run *ingest) divide(ctx context.Context, document readDocument, out chan<- *prepared) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -259,7 +259,7 @@ func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- 
 	if err == nil {
 		err = kernel.Caught(func() (err error) {
 			p, err = prepare(document.source, func(digest string) bool {
-				err := in.corpus.Read(ctx, func(c kernel.Conn) error {
+				err := run.corpus.Read(ctx, func(c kernel.Conn) error {
 					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+documentAtURL, digest, document.source.URL,
 						document.source.URL).Scan(&known)
 				})
@@ -270,12 +270,12 @@ func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- 
 	}
 	switch {
 	case err != nil:
-		in.problem(document, err)
+		run.problem(document, err)
 	case known:
-		in.mu.Lock()
-		in.report.Skipped++
-		in.notifyDocument(Taken{File: document.name, URL: document.source.URL, Outcome: Skipped})
-		in.mu.Unlock()
+		run.mu.Lock()
+		run.report.Skipped++
+		run.notifyDocument(DocumentResult{File: document.name, URL: document.source.URL, Outcome: Skipped})
+		run.mu.Unlock()
 	default:
 		p.file = document.name
 		select {
@@ -286,56 +286,56 @@ func (in *ingest) divide(ctx context.Context, document readDocument, out chan<- 
 }
 
 // notifyDocument calls the Document function of the options. The caller must hold run.mu.
-func (in *ingest) notifyDocument(t Taken) {
-	if in.options.Document != nil {
-		in.options.Document(t)
+func (run *ingest) notifyDocument(t DocumentResult) {
+	if run.options.Document != nil {
+		run.options.Document(t)
 	}
 }
 
-func (in *ingest) problem(document readDocument, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.report.Refused++
-	in.notifyDocument(Taken{File: document.name, URL: document.source.URL, Err: err})
-	if len(in.report.Problems) < maxProblems {
+func (run *ingest) problem(document readDocument, err error) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.report.Refused++
+	run.notifyDocument(DocumentResult{File: document.name, URL: document.source.URL, Err: err})
+	if len(run.report.Problems) < maxProblems {
 		name := document.name
 		if document.source.URL != "" {
 			name += " " + document.source.URL
 		}
-		in.report.Problems = append(in.report.Problems, name+": "+err.Error())
+		run.report.Problems = append(run.report.Problems, name+": "+err.Error())
 	}
 }
 
 // write writes the documents from ready, as many in a transaction as are available.
-func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
+func (run *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	var batch []*prepared
 	chunks := 0
 	flush := func() {
 		if len(batch) == 0 || ctx.Err() != nil {
 			return
 		}
-		outcomes, err := in.corpus.putAll(ctx, batch)
+		outcomes, err := run.corpus.putAll(ctx, batch)
 		if err != nil {
-			in.cancel(fmt.Errorf("writing documents: %w", err))
+			run.cancel(fmt.Errorf("writing documents: %w", err))
 			return
 		}
-		in.mu.Lock()
+		run.mu.Lock()
 		for i, o := range outcomes {
-			in.notifyDocument(Taken{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
+			run.notifyDocument(DocumentResult{File: batch[i].file, URL: batch[i].source.URL, Outcome: o})
 			switch o {
 			case Added:
-				in.report.Added++
+				run.report.Added++
 			case Replaced:
-				in.report.Replaced++
+				run.report.Replaced++
 			case Skipped:
-				in.report.Skipped++
+				run.report.Skipped++
 				continue
 			}
-			in.report.Chunks += len(batch[i].chunks)
+			run.report.Chunks += len(batch[i].chunks)
 		}
-		in.mu.Unlock()
+		run.mu.Unlock()
 		batch, chunks = batch[:0], 0
-		in.notify(false)
+		run.notify(false)
 	}
 	for p := range ready {
 		batch = append(batch, p)
@@ -347,15 +347,15 @@ func (in *ingest) write(ctx context.Context, ready <-chan *prepared) {
 }
 
 // notify reports the progress. If last is true it also sorts the problems.
-func (in *ingest) notify(last bool) {
-	in.mu.Lock()
-	in.report.Read, in.report.Done = int(in.files.Load()), in.bytes.Load()
+func (run *ingest) notify(last bool) {
+	run.mu.Lock()
+	run.report.Read, run.report.Done = int(run.files.Load()), run.bytes.Load()
 	if last {
-		slices.Sort(in.report.Problems)
+		slices.Sort(run.report.Problems)
 	}
-	p := in.report.Progress
-	in.mu.Unlock()
-	if in.options.Progress != nil {
-		in.options.Progress(p)
+	p := run.report.Progress
+	run.mu.Unlock()
+	if run.options.Progress != nil {
+		run.options.Progress(p)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // one. It stores the names that are new.
 func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
-	missing := false // the stored issuer lacks something that is known now
+	missing := false // the stored issuer lacks a field that company has
 	find := func(condition string, args ...any) error {
 		if id != 0 {
 			return nil
@@ -41,7 +41,7 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
 			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id",
 			company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)
-	case missing: // now, because the next document may say no more than this one
+	case missing: // written now, because later documents may not have the fields
 		_, err = c.Exec("UPDATE answer_issuers SET ticker = CASE WHEN ticker = '' THEN ? ELSE ticker END, exchange = CASE WHEN exchange = '' THEN ? ELSE exchange END, "+
 			"cik = CASE WHEN cik = '' THEN ? ELSE cik END WHERE id = ?", company.Ticker, company.Exchange, company.CIK, id)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
 )
 
-// Bounds of the tags of a document.
+// Bounds of the inline XBRL tags in a document.
 const (
 	maxTags     = 100_000
 	maxContexts = 50_000
@@ -43,7 +43,9 @@ type tag struct{ concept, context, unit, format, sign, scale, text string }
 
 // readTags reads the tags of a document. It returns nil if no figure is tagged.
 func readTags(root *html.Node) *tagging {
-	t := &tagging{contexts: make(map[string]tagContext), units: make(map[string]string), coverValues: make(map[string]string)}
+	t := &tagging{
+		contexts: make(map[string]tagContext), units: make(map[string]string), coverValues: make(map[string]string),
+	}
 	t.walk(root, 0)
 	if len(t.figures) == 0 {
 		return nil
@@ -151,13 +153,14 @@ func (t *tagging) source(s Source) Source {
 	return s
 }
 
-// fact returns the fact of a tagged figure. report is the period of the document. ok is false if the metric is not
+// fact returns the fact of a tagged figure. report is the period of the document. It returns false if the metric is not
 // known, if the figure is not for the whole issuer, or if its tag is not valid.
 func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) {
 	taxonomy, concept, _ := strings.Cut(figure.concept, ":")
 	m, ok := metrics.Concept(concept)
 	c, known := t.contexts[figure.context]
-	if !ok || taxonomy != "us-gaap" && taxonomy != "dei" && taxonomy != "ifrs-full" || !known || c.hasDimension || c.end == "" {
+	if !ok || taxonomy != "us-gaap" && taxonomy != "dei" && taxonomy != "ifrs-full" || !known || c.hasDimension ||
+		c.end == "" {
 		return candidateFact{}, false
 	}
 	scale, err := strconv.Atoi(cmp.Or(figure.scale, "0"))
@@ -167,7 +170,8 @@ func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) 
 	f := kernel.Figure{Text: figure.text}
 	if found := figures.Find(figure.text); len(found) == 1 {
 		f.Value, f.Step = math.Abs(found[0].Value), found[0].Step
-	} else if !strings.Contains(figure.format, "zero") && strings.ContainsFunc(figure.text, unicode.IsDigit) || len(found) > 1 {
+	} else if !strings.Contains(figure.format, "zero") && strings.ContainsFunc(figure.text, unicode.IsDigit) ||
+		len(found) > 1 {
 		return candidateFact{}, false
 	}
 	f.Value, f.Step = f.Value*math.Pow10(scale), f.Step*math.Pow10(scale)

@@ -55,9 +55,9 @@ func vectorsAndMark(ctx context.Context, e Embedder, texts []string) (vectors []
 	return vectors, pack(first[0]), err
 }
 
-// Meaning returns the vector of a text and the stored mark of the model. If the vectors of the passages come from
+// QueryVector returns the vector of a text and the stored mark of the model. If the vectors of the passages come from
 // another model, it returns ErrOtherModel. If the passages have no vectors yet, it returns a nil vector.
-func (c *Corpus) Meaning(ctx context.Context, e Embedder, text string) (vector []float32, mark []byte, err error) {
+func (c *Corpus) QueryVector(ctx context.Context, e Embedder, text string) (vector []float32, mark []byte, err error) {
 	if mark, _, err = c.mark(ctx, e.Model()); err != nil || mark == nil {
 		return nil, nil, err
 	}
@@ -72,7 +72,7 @@ func (c *Corpus) Meaning(ctx context.Context, e Embedder, text string) (vector [
 	return vectors[0], mark, nil
 }
 
-// Doubts returns how often Meaning has returned ErrOtherModel.
+// Doubts returns how often QueryVector has returned ErrOtherModel.
 func (c *Corpus) Doubts() int64 { return c.doubts.Load() }
 
 // mark returns the mark of the model that made the vectors under a name, and the time when it was stored. A nil mark

@@ -65,7 +65,7 @@ func TestSwappedModel(t *testing.T) {
 		// near is how near a question is to the passage that it repeats; 0: nothing is compared.
 		near := func(fault error) (nearest float64) {
 			t.Helper()
-			vector, mark, err := c.Meaning(t.Context(), e, "Number 7 sells pumps.")
+			vector, mark, err := c.QueryVector(t.Context(), e, "Number 7 sells pumps.")
 			if !errors.Is(err, fault) {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestSwappedModel(t *testing.T) {
 				for id := range int64(passages) {
 					ids = append(ids, id+1)
 				}
-				all, err := corpus.Near(conn, e.Model(), mark, vector, ids)
+				all, err := corpus.Similarities(conn, e.Model(), mark, vector, ids)
 				for _, one := range all {
 					nearest = max(nearest, one)
 				}

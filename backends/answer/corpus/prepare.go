@@ -23,7 +23,7 @@ type prepared struct {
 	facts   []placedFact
 }
 
-// placed is a fact with the index of its chunk, or -1 if it has none.
+// placedFact is a fact with the index of its chunk, or -1 if no chunk contains it.
 type placedFact struct {
 	kernel.Fact
 	chunk int

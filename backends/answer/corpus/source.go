@@ -27,7 +27,7 @@ const (
 type Source struct {
 	Kind   kernel.Kind // default: filing
 	Form   string
-	Issuer Company // zero for none or several
+	Issuer Company // zero for a document about no issuer or several
 	// Fiscal is the period that the document reports on, such as "FY2019", "2019" or "Q3 2019".
 	Fiscal    string
 	PeriodEnd kernel.Day
@@ -36,7 +36,7 @@ type Source struct {
 	URL       string // http, https, or corpus:ID
 	Lang      string
 	Pages     []Page
-	Facts     []kernel.Fact // for documents that are data; their Passage is 0
+	Facts     []kernel.Fact // facts of documents that consist of data; their Passage is 0
 	Prices    []Price
 
 	// former is the default URL of the document's file, if the description file has another URL. An earlier ingest may

@@ -9,7 +9,7 @@ import (
 // full-text index has a word for each stretch, so that a search can be limited to the latest passages.
 var Spans = []uint{13, 15, 17, 19}
 
-// SpanFactor is the ratio of each span to the one before.
+// SpanFactor is the ratio of the sizes of a stretch and a stretch of the previous span.
 const SpanFactor = 4
 
 // spanWord returns the word of a stretch. No word of a text begins with "@".

@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// readText reads a plain text document. Form feeds begin pages, and columns separated by blanks become
-// tables.
+// readText reads a plain text document. Form feeds begin pages, and columns separated by spaces become tables.
 func readText(_ context.Context, r io.Reader, base Source, out emit) error {
 	text, err := readEncoded(r)
 	if err != nil {

@@ -72,7 +72,7 @@ func recordCoverValue(coverValues map[string]string, row []string) {
 	}
 }
 
-// sheetPages returns the rows of a sheet as Markdown pages with at most rowsOfPage rows of a table each.
+// sheetPages returns the rows of a sheet as Markdown pages with at most rowsPerPage rows of a table each.
 func sheetPages(rows [][]string) (pages []string) {
 	var page strings.Builder
 	block := func(text string) {

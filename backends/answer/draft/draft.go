@@ -17,7 +17,7 @@ import (
 // Sentence is a sentence of a draft.
 type Sentence struct {
 	Text  string // without its marks
-	Marks []int  // the indexes of passages in the order of the marks; -1 for a mark that names none
+	Marks []int  // the indexes of passages in the order of the marks; -1 for an invalid mark
 	// Fixed reports that the sentence is the service's own line, such as the information line or the line about parts
 	// that were not found.
 	Fixed bool

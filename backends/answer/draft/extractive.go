@@ -25,11 +25,11 @@ func Extractive(q *question.Question, v *formula.Value, passages []kernel.Passag
 		return draftOfValue(q, v)
 	}
 	body := q.Inquiry.Plain
-	if Verdict(q.Body) { // no sentence of a document says yes or no
+	if Verdict(q.Body) { // sentences of documents do not say yes or no
 		return Draft{}
 	}
 	switch w := q.Inquiry; {
-	case w.Op == inquiry.Share || w.Op == inquiry.Average: // some documents state them in words
+	case w.Op == inquiry.Share || w.Op == inquiry.Average: // some documents state shares and averages in words
 		return draftOfText(body, passages, computedCover, statesShare)
 	case usuallyComputed(w):
 		return Draft{}
@@ -44,12 +44,12 @@ func Verdict(body string) bool { return verdict.MatchString(body) }
 
 var verdict = regexp.MustCompile(`(?i)(?:^\W*|^(?:looking|based|in|for|as|considering|given|judging|according|from|with|during|by)\b[^.?!]{1,60}, )(?:is|are|was|were|did|does|do|has|have|had|can|will|would|could|should)\b`)
 
-// shareOf matches the beginning of a question for a share.
+// shareQuestion matches the beginning of a question for a share.
 var shareQuestion = regexp.MustCompile(`(?i)\b(?:what|which) (?:share|percentage|percent|proportion|fraction)\b`)
 
 // usuallyComputed reports whether a question wants a figure that sentences seldom state.
 func usuallyComputed(w *inquiry.Inquiry) bool {
-	switch w.Op { //nolint:exhaustive // the others are said by sentences too
+	switch w.Op { //nolint:exhaustive // sentences state the other figures too
 	case inquiry.Sum, inquiry.Ratio, inquiry.Annual, inquiry.Count, inquiry.Where, inquiry.Years, "":
 		return true
 	case inquiry.Change, inquiry.Growth:
@@ -173,10 +173,10 @@ const (
 	minCover       = 0.62
 	coverOfMany    = 0.9 // the least cover if there are more than manyQuotes
 	manyQuotes     = 100
-	longReport     = 20   // from so many pages on, a sentence itself has to contain most words of the question,
-	minCoverOfLong = 0.75 // that is, this share of them
-	minWordsOfLong = 3    // and at least this many words
-	computedCover  = 0.8  // the least share in the sentence itself for a figure that is usually computed
+	longReport     = 20   // in a report with more pages a sentence itself has to contain
+	minCoverOfLong = 0.75 // this share of the words,
+	minWordsOfLong = 3    // and the question has to have at least this many words
+	computedCover  = 0.8  // the least cover for a figure that is usually computed
 	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
 	minLead        = 0.06
 	latestBonus    = 0.02 // the bonus for a sentence of the latest report if no period is asked for
@@ -189,8 +189,8 @@ type quote struct {
 	text              string
 	passage, position int
 	terms             map[terms.Term]bool
-	headings          map[terms.Term]bool // the terms of the title and headings above it
-	previous          map[terms.Term]bool // the terms of the sentence before it
+	headings          map[terms.Term]bool // the terms of the title and headings above the sentence
+	previous          map[terms.Term]bool // the terms of the previous sentence
 	score, cover      float64
 	ownCover          float64 // the share of the question's words in the sentence itself
 }
@@ -200,9 +200,9 @@ type criteria struct {
 	words     []terms.Term
 	kinds     []kind
 	years     []int
-	direction int    // the direction that is asked about
-	past      bool   // the question asks what was, not what may be
-	counted   string // the thing that is counted
+	direction int    // the direction in the question, as function direction returns it
+	past      bool   // the question is about the past, not about possibilities
+	counted   string // the things whose number the question wants
 }
 
 // statesShare matches a sentence that states a share or an average.
@@ -276,7 +276,9 @@ func draftOfText(body string, passages []kernel.Passage, threshold float64, requ
 	if len(quotes) > 1 {
 		second := quotes[1]
 		if best.score-second.score < minLead {
-			if second.text != best.text && (second.passage != best.passage || second.position-best.position > 2 || best.position-second.position > 2) &&
+			apart := second.passage != best.passage || second.position-best.position > 2 ||
+				best.position-second.position > 2
+			if second.text != best.text && apart &&
 				best.cover < 0.85 {
 				return Draft{} // two sentences fit equally well
 			}
@@ -377,11 +379,11 @@ func (c *quote) rate(w *criteria, weights map[terms.Term]float64, documentYear i
 			c.score -= k.bonus / 2
 		}
 	}
-	if !inSentence { // what stands above a sentence is not what it says
+	if !inSentence { // words above a sentence do not make it an answer
 		c.cover, c.score = 0, 0
 		return
 	}
-	if w.past && hedged.MatchString(c.text) { // what may be is not what was
+	if w.past && hedged.MatchString(c.text) { // a possibility does not answer a question about the past
 		c.cover, c.score = 0, 0
 		return
 	}
@@ -426,7 +428,8 @@ var (
 	downward = regexp.MustCompile(`(?i)\b(?:fall|falls|fell|fallen|decreas\w+|declin\w+|drop(?:s|ped)?|shrank|shrunk|lower|down|reduced|reduction)\b`)
 )
 
-// direction returns the direction of a change, by the first word for one: 1 for up, -1 for down, 0 for no such word.
+// direction returns 1 if the first word for a direction in a text means up, -1 if it means down, and 0 if there is no
+// such word.
 func direction(s string) int {
 	up, down := upward.FindStringIndex(s), downward.FindStringIndex(s)
 	switch {
@@ -460,7 +463,7 @@ func stems(body string) []terms.Term {
 	switch {
 	case len(list) > 0:
 		return list
-	case direction(body) != 0: // if nothing is named, the revenue is what grows
+	case direction(body) != 0: // without a subject, growth means growth of revenue
 		return termsOf("revenue")
 	}
 	return termsOf(body)
@@ -525,9 +528,9 @@ var (
 	markup  = regexp.MustCompile("[*_`]{1,3}([^*_`]+)[*_`]{1,3}|^#+\\s*|^[-*]\\s+|<[^>]{0,200}>")
 )
 
-// Speaks reports whether a text gives instructions to a model, mentions language models, or contains an address. Such a
-// text is not quoted.
-func Speaks(s string) bool {
+// Suspicious reports whether a text gives instructions to a model, mentions language models, or contains an address.
+// Such a text is not quoted.
+func Suspicious(s string) bool {
 	return address.MatchString(s) || languageModel.MatchString(s) || instructing.MatchString(s)
 }
 
@@ -555,7 +558,7 @@ func quotesOf(passages []kernel.Passage) []quote {
 					words = setOf(s)
 				}
 				last = words
-				if len(s) < minQuote || len(s) > maxQuote || Speaks(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
+				if len(s) < minQuote || len(s) > maxQuote || Suspicious(s) || seen[s] || strings.ContainsAny(s, "[]<>") ||
 					pointsToTable.MatchString(s) || fragment.MatchString(s) {
 					continue
 				}
@@ -564,7 +567,9 @@ func quotesOf(passages []kernel.Passage) []quote {
 					continue
 				}
 				seen[s] = true
-				all = append(all, quote{text: s, passage: i, position: position, terms: words, headings: headings, previous: previous})
+				all = append(all, quote{
+					text: s, passage: i, position: position, terms: words, headings: headings, previous: previous,
+				})
 			}
 		}
 	}

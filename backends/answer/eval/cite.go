@@ -15,7 +15,7 @@ import (
 func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 	inQuestion := mentioned(query)
 	for i, c := range claims {
-		if c.Own {
+		if c.Fixed {
 			continue
 		}
 		stated := mentioned(c.Text)
@@ -44,7 +44,7 @@ func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 			known[n] = check.Figures(&c.Passages[n])
 		}
 		contains := func(n int, m figures.Mention) bool {
-			return slices.ContainsFunc(known[n], func(exact kernel.Figure) bool { return check.Says(m.Figure, exact) })
+			return slices.ContainsFunc(known[n], func(exact kernel.Figure) bool { return check.States(m.Figure, exact) })
 		}
 		all := computed || !slices.ContainsFunc(stated, func(m figures.Mention) bool {
 			for n := range known {
@@ -52,7 +52,7 @@ func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 					return false
 				}
 			}
-			return !slices.ContainsFunc(inQuestion, func(a figures.Mention) bool { return check.Says(a.Figure, m.Figure) })
+			return !slices.ContainsFunc(inQuestion, func(a figures.Mention) bool { return check.States(a.Figure, m.Figure) })
 		})
 		for n := range known {
 			marks++

@@ -52,9 +52,9 @@ type Question struct {
 	Group  string `json:"group"`
 	// Issuer is the issuer that the question is about, if the set has it.
 	Issuer string `json:"issuer"`
-	// Held reports that the question belongs to the part that is not used to develop rules. The part is chosen by
+	// HeldBack reports that the question belongs to the part that is not used to develop rules. The part is chosen by
 	// issuer if a set has several questions for each, and by ID otherwise.
-	Held bool `json:"-"`
+	HeldBack bool `json:"-"`
 }
 
 // Gold is the expected answer.
@@ -111,7 +111,7 @@ func Read(r io.Reader) ([]Question, error) {
 			q.Expect = expectAnswer
 		}
 		q.Type = cmp.Or(q.Type, q.Group)
-		q.Held = Half(q.ID)
+		q.HeldBack = Half(q.ID)
 		all = append(all, q)
 	}
 	divide(all)
@@ -139,7 +139,7 @@ func divide(all []Question) {
 		return
 	}
 	for i := range all {
-		all[i].Held = slices.Index(names, all[i].Issuer) >= (len(names)*5+7)/8
+		all[i].HeldBack = slices.Index(names, all[i].Issuer) >= (len(names)*5+7)/8
 	}
 }
 
@@ -178,9 +178,9 @@ type Result struct {
 	Foreign int
 	// Document reports that one of the references is the document of a gold passage.
 	Document bool
-	// Marks is the number of citations in sentences with figures. Held is the number of those citations whose passage
+	// Marks is the number of citations in sentences with figures. Supported is the number of those citations whose passage
 	// has one of the figures.
-	Marks, Held int
+	Marks, Supported int
 	// Rank is the rank of the gold passage in its search, from 1. It is 0 if the passage was not found, and -1 if the
 	// question has no gold passage.
 	Rank int
@@ -213,7 +213,7 @@ func Run(ctx context.Context, s Setup, all []Question) []Result {
 			}
 			r.Document = r.Document || slices.ContainsFunc(q.Gold.Evidence, func(e Evidence) bool { return e.URL == ref.URL })
 		}
-		r.Marks, r.Held = cite(q.Query, o.Claims)
+		r.Marks, r.Supported = cite(q.Query, o.Claims)
 		r.Rank = rank(&q.Gold, searches.lists)
 		r.Cause = r.cause(trace)
 		results[i] = r

@@ -33,7 +33,7 @@ func TestCite(t *testing.T) {
 		"one of two said":   {[]pipeline.Claim{claim("Revenue was $412.5 million, and debt $77 million.", revenue)}, 1, 0},
 		"asked with":        {[]pipeline.Claim{claim("Revenue was above $400 million: $412.5 million.", revenue)}, 1, 1},
 		"no figure":         {[]pipeline.Claim{claim("Revenue rose in 2025.", revenue)}, 0, 0},
-		"own line":          {[]pipeline.Claim{{Text: "This is 1 information.", Own: true}}, 0, 0},
+		"own line":          {[]pipeline.Claim{{Text: "This is 1 information.", Fixed: true}}, 0, 0},
 		"computed":          {[]pipeline.Claim{claim("Growth: 8.55%.", revenue), claim("Calculation: (412.5 million - 380.0 million) / 380.0 million = 8.55%.", revenue)}, 2, 2},
 		"of other inputs":   {[]pipeline.Claim{claim("Growth: 8.55%.", other), claim("Calculation: (412.5 million - 380.0 million) / 380.0 million = 8.55%.", other)}, 2, 0},
 		"another beside it": {[]pipeline.Claim{claim("Growth: 8.55%.", revenue), claim("Calculation: (412.5 million - 380.0 million) / 380.0 million = 8.55%.", revenue), claim("Debt was $77 million.", revenue)}, 3, 2},

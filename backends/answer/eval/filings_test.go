@@ -42,7 +42,7 @@ func TestFilings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range all {
-		all[i].Held = Half(all[i].Gold.Evidence[0].URL)
+		all[i].HeldBack = Half(all[i].Gold.Evidence[0].URL)
 	}
 	results := Run(t.Context(), Setup{
 		Search: retrieve.New(c, retrieve.Options{}),
@@ -50,13 +50,13 @@ func TestFilings(t *testing.T) {
 		Known:  func(ctx context.Context, url string) bool { _, err := c.Document(ctx, url); return err == nil },
 	}, all)
 	for _, r := range results {
-		if !r.Question.Held && r.Marks > r.Held {
+		if !r.Question.HeldBack && r.Marks > r.Supported {
 			t.Logf("%s: %q has a mark that does not hold", r.Question.Query, r.Outcome.Answer)
 		}
-		if !r.Question.Held && r.Rank == 0 {
+		if !r.Question.HeldBack && r.Rank == 0 {
 			t.Logf("%s: not found: %v %s", r.Question.Query, r.Question.Gold.Answer, r.Question.Gold.Derivation)
 		}
-		if r.Answered && !r.Right && !r.Question.Held {
+		if r.Answered && !r.Right && !r.Question.HeldBack {
 			gold, _ := json.Marshal(r.Question.Gold.Answer)
 			t.Logf("%s: %q, not %s", r.Question.Query, r.Outcome.Answer, gold)
 		}
@@ -68,7 +68,7 @@ func TestFilings(t *testing.T) {
 	}
 	t.Log("\n" + b.String())
 	for _, r := range rows[:3] {
-		if Rate(r.Right, r.Answerable) < minRight || Rate(r.Wrong, r.Questions) > maxWrong || Rate(r.Hit12, r.Ranked) < minHit || Rate(r.Held, r.Marks) < minHeld || r.Foreign > 0 {
+		if Rate(r.Right, r.Answerable) < minRight || Rate(r.Wrong, r.Questions) > maxWrong || Rate(r.Hit12, r.Ranked) < minHit || Rate(r.Supported, r.Marks) < minHeld || r.Foreign > 0 {
 			t.Errorf("%s: %+v", r.Name, r.Report)
 		}
 	}

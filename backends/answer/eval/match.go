@@ -31,7 +31,7 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 	stated := results(claims)
 	text, total := "", 0
 	for _, c := range claims {
-		if !c.Own && !calculation(c.Text) {
+		if !c.Fixed && !calculation(c.Text) {
 			text += c.Text + " "
 		}
 	}
@@ -58,7 +58,7 @@ func (g *Gold) matchesWords(claims []pipeline.Claim) bool {
 	gold := fmt.Sprint(g.Answer)
 	var all strings.Builder
 	for _, c := range claims {
-		if !c.Own {
+		if !c.Fixed {
 			all.WriteString(c.Text + "\n")
 		}
 	}
@@ -136,11 +136,12 @@ func calculation(s string) bool { return strings.HasPrefix(s, "Calculation: ") }
 func results(claims []pipeline.Claim) []string {
 	var list []string
 	for _, c := range claims {
-		if c.Own || !c.Break && len(list) > 0 {
+		if c.Fixed || !c.Break && len(list) > 0 {
 			continue
 		}
 		s := c.Text
-		if colon := strings.LastIndex(s, ": "); colon >= 0 && len(figures.Find(s[colon:])) > 0 && !strings.Contains(s[colon:], ")") {
+		colon := strings.LastIndex(s, ": ")
+		if colon >= 0 && len(figures.Find(s[colon:])) > 0 && !strings.Contains(s[colon:], ")") {
 			s = s[colon+2:]
 		}
 		list = append(list, s)
@@ -211,7 +212,7 @@ func (g *Gold) contains(e *Evidence, p *kernel.Passage) bool {
 			continue
 		}
 		if !slices.ContainsFunc(found, func(exact kernel.Figure) bool {
-			return check.Says(f.Figure, exact) || check.Says(kernel.Figure{Value: math.Abs(f.Value), Step: f.Step}, exact)
+			return check.States(f.Figure, exact) || check.States(kernel.Figure{Value: math.Abs(f.Value), Step: f.Step}, exact)
 		}) && !strings.Contains(text, letters(w)) {
 			return false
 		}

@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Questions, Class, Answerable, Right, Wrong, Refused int
 	Numeric, NumericRight                               int
-	Marks, Held, Foreign                                int
+	Marks, Supported, Foreign                           int
 	Ranked, Hit5, Hit12                                 int
 	// Referred is the number of answers to questions with a gold document. Documented is the number of those answers
 	// that refer to the gold document.
@@ -35,7 +35,7 @@ func Sum(results []Result) Report {
 		if result.Class {
 			r.Class++
 		}
-		r.Marks, r.Held, r.Foreign = r.Marks+result.Marks, r.Held+result.Held, r.Foreign+result.Foreign
+		r.Marks, r.Supported, r.Foreign = r.Marks+result.Marks, r.Supported+result.Supported, r.Foreign+result.Foreign
 		if result.Question.Expect != "answered" {
 			if result.Answered {
 				r.Wrong++
@@ -110,7 +110,7 @@ func Markdown(w io.Writer, rows []Row) error {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n",
 			r.Name, r.Questions, share(r.Class, r.Questions), share(r.Right, r.Answerable), share(r.Wrong, r.Questions),
 			share(r.Refused, r.Answerable), share(r.NumericRight, r.Numeric), share(r.Hit5, r.Ranked), share(r.Hit12, r.Ranked),
-			share(r.Held, r.Marks), r.Foreign)
+			share(r.Supported, r.Marks), r.Foreign)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -122,7 +122,7 @@ func Table(results []Result) []Row {
 	var halves [2][]Result
 	for i := range results {
 		n := 0
-		if results[i].Question.Held {
+		if results[i].Question.HeldBack {
 			n = 1
 		}
 		halves[n] = append(halves[n], results[i])
@@ -153,7 +153,7 @@ func grouped(results []Result, nameOf func(r *Result) string) []Row {
 // second counts the reasons why answerable questions are not right.
 func Counts(w io.Writer, results []Result) error {
 	part := func(r *Result) string {
-		if r.Question.Held {
+		if r.Question.HeldBack {
 			return "held back"
 		}
 		return "worked on"
@@ -208,7 +208,7 @@ func (r *Result) cause(t *pipeline.Trace) string {
 func Failures(w io.Writer, results []Result) {
 	for i := range results {
 		r := &results[i]
-		if r.Question.Held || r.Right && r.Rank != 0 && r.Held == r.Marks {
+		if r.Question.HeldBack || r.Right && r.Rank != 0 && r.Supported == r.Marks {
 			continue
 		}
 		outcome := r.Outcome.Reason
@@ -216,6 +216,6 @@ func Failures(w io.Writer, results []Result) {
 			outcome = fmt.Sprintf("%q", r.Outcome.Answer)
 		}
 		_, _ = fmt.Fprintf(w, "\n%s: %s\n  expected %s %v, was %s\n  rank %d, %d of %d citations hold\n",
-			r.Question.ID, r.Question.Query, r.Question.Expect, r.Question.Gold.parts(), outcome, r.Rank, r.Held, r.Marks)
+			r.Question.ID, r.Question.Query, r.Question.Expect, r.Question.Gold.parts(), outcome, r.Rank, r.Supported, r.Marks)
 	}
 }

@@ -88,7 +88,7 @@ func (u Units) Row(label string) Units {
 	switch {
 	case perShare.MatchString(label):
 		return Units{Scale: 1, Unit: kernel.PerShare, Currency: u.Currency}
-	case percentage.MatchString(Unrated(label)):
+	case percentage.MatchString(WithoutRates(label)):
 		return Units{Scale: 1, Unit: kernel.Percent}
 	case shareCount.MatchString(label):
 		return u.shares(label)
@@ -117,8 +117,8 @@ func (u Units) shares(label string) Units {
 	return u
 }
 
-// Unrated returns the name of a row without the rates that are part of it: "4.25% notes" are notes.
-func Unrated(label string) string { return nameRate.ReplaceAllString(label, " ") }
+// WithoutRates returns the name of a row without the rates that are part of it: "4.25% notes" are notes.
+func WithoutRates(label string) string { return nameRate.ReplaceAllString(label, " ") }
 
 // Cell parses a table cell that contains one figure and nothing else but footnote marks. A dash is 0 with a Step of 0,
 // because it has no digit.

@@ -246,8 +246,8 @@ func TestSpelled(t *testing.T) {
 	}
 }
 
-// TestDoubt checks that neither an ambiguous number nor its parts are figures.
-func TestDoubt(t *testing.T) {
+// TestAmbiguousNumbers checks that neither an ambiguous number nor its parts are figures.
+func TestAmbiguousNumbers(t *testing.T) {
 	t.Parallel()
 	for _, number := range []string{"1" + Doubt + "100", "1,200" + Doubt + "100", "1" + Doubt + "100" + Doubt + "100"} {
 		if f, ok := Cell("€ "+number+" m", Units{Scale: 1e3}); ok {

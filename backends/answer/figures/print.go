@@ -23,7 +23,7 @@ func tolerance(v float64) float64 { return math.Abs(v)*1e-9 + 1e-12 }
 
 // points converts percentage points and basis points to per cent.
 func points(f kernel.Figure) kernel.Figure {
-	switch f.Unit { //nolint:exhaustive // the others stay what they are
+	switch f.Unit { //nolint:exhaustive // other units are unchanged
 	case kernel.BasisPoints:
 		f.Value, f.Step, f.Unit = f.Value/100, f.Step/100, kernel.Percent
 	case kernel.Points:

@@ -44,15 +44,15 @@ type Value struct {
 
 // Input is a figure that a value is computed from.
 type Input struct {
-	Name string // as its source names it
+	Name string // the name in the source
 	Point
 }
 
 // Source holds the passages from whose tables values are computed.
 type Source struct {
 	Passages []kernel.Passage
-	// Known caches tables that were read before. It may be nil.
-	Known *Tables
+	// Cache caches tables that were read before. It may be nil.
+	Cache *TableCache
 }
 
 // request is the question for a value, in the form in which package inquiry has read it.
@@ -64,7 +64,7 @@ func Compute(q *inquiry.Inquiry, src Source) *Value {
 		return nil
 	}
 	w := request(*q)
-	f := &finder{src: src, series: read(src.Passages, src.Known)}
+	f := &finder{src: src, series: read(src.Passages, src.Cache)}
 	if len(w.Periods) == 0 {
 		f.keepLatest()
 	}
@@ -96,7 +96,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 	if ok {
 		return s, score, true
 	}
-	if score > 0 { // among several, the report for the latest period that is asked for
+	if score > 0 { // of several matches, prefer the report for the latest period in the question
 		year := 0
 		for _, p := range periods {
 			year = max(year, p.AnyYear())
@@ -115,7 +115,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 		}
 		return find(ofYear, subject, periods)
 	}
-	// Some issuers report only the diluted ones.
+	// Some issuers report only diluted earnings per share.
 	if m, _ := metrics.ByLabel(subject); m.Key == "eps_basic" && !strings.Contains(strings.ToLower(subject), "basic") {
 		return f.findSubject("diluted earnings per share", periods)
 	}
@@ -123,7 +123,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 }
 
 func (w request) compute(f *finder) *Value {
-	switch w.Op { //nolint:exhaustive // the others are not asked of tables
+	switch w.Op { //nolint:exhaustive // other operations need statements
 	case inquiry.Value:
 		return w.lookUpIn(f)
 	case inquiry.Change, inquiry.Growth, inquiry.Annual, inquiry.Ratio, inquiry.Share:
@@ -297,7 +297,7 @@ func maybeUnscaled(f, other kernel.Figure) bool {
 	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*other.Step
 }
 
-// counted reports whether a figure may be a number of things, such as employees.
+// mayBeCount reports whether a figure may be a number of things, such as employees.
 func mayBeCount(f kernel.Figure) bool {
 	return f.Unit == kernel.NoUnit && f.Currency == "" && f.Step == 1
 }

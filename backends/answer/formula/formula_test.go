@@ -100,8 +100,8 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-// TestLengths checks that years of 52 and of 53 weeks are years of one series.
-func TestLengths(t *testing.T) {
+// TestYearsOfWeeks checks that years of 52 and of 53 weeks are years of one series.
+func TestYearsOfWeeks(t *testing.T) {
 	t.Parallel()
 	passage := kernel.Passage{ID: 1, Period: kernel.FiscalYear(2019), Text: `
 |  | F19 | F18 |  |
@@ -145,8 +145,8 @@ func TestQuarterColumns(t *testing.T) {
 	}
 }
 
-// TestPoints checks that the difference of two shares is in percentage points and not in per cent.
-func TestPoints(t *testing.T) {
+// TestPercentagePoints checks that the difference of two shares is in percentage points and not in per cent.
+func TestPercentagePoints(t *testing.T) {
 	t.Parallel()
 	src := Source{Passages: []kernel.Passage{{ID: 1, Text: "|  | 2019 | 2018 |\n|---|---|---|\n| Effective tax rate | 12.0% | 10.0% |\n| Statutory tax rate | 21.0% | 21.0% |\n", Period: kernel.FiscalYear(2019)}}}
 	for question, want := range map[string]string{
@@ -162,9 +162,9 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestZeroAndOtherTimes checks that nothing is divided by zero, and that figures of different periods are not
+// TestDivisionByZeroAndOtherPeriods checks that nothing is divided by zero, and that figures of different periods are not
 // combined.
-func TestZeroAndOtherTimes(t *testing.T) {
+func TestDivisionByZeroAndOtherPeriods(t *testing.T) {
 	t.Parallel()
 	src := Source{Passages: []kernel.Passage{
 		{ID: 1, Text: "| (in millions) | 2019 | 2018 | 2017 |\n|---|---|---|---|\n| Net sales | 10.0 | 0.0 | - |\n| Gross profit | 5.0 | 4.0 | 0.0 |\n", Period: kernel.FiscalYear(2019)},
@@ -243,14 +243,14 @@ func FuzzCompute(f *testing.F) {
 	})
 }
 
-// TestKnownTables checks that cached tables equal those that would be read, also as passages at other
+// TestTableCache checks that cached tables equal those that would be read, also as passages at other
 // indexes, and that the cache is bounded.
-func TestKnownTables(t *testing.T) {
+func TestTableCache(t *testing.T) {
 	t.Parallel()
 	passage := func(n int) kernel.Passage {
 		return kernel.Passage{Text: fmt.Sprintf("In millions\n\n| | 2025 | 2024 |\n|---|---|---|\n| Revenue %d | 412.5 | 380.0 |\n| Net income | 31.2 | 28.4 |\n", n)}
 	}
-	known := new(Tables)
+	known := new(TableCache)
 	for range 2 {
 		for n := range maxCached + 10 {
 			passages := []kernel.Passage{{Text: "No table."}, passage(n), passage(n / 2)}

@@ -35,7 +35,7 @@ func (w request) yearsIn(f *finder) *Value {
 		if delete(years, 0); len(years) == 0 {
 			continue
 		}
-		score := 0.5 // the score for a question that names nothing
+		score := 0.5 // the score if the question has no subject
 		if len(stems) > 0 {
 			matched := slices.DeleteFunc(slices.Clone(stems), func(t terms.Term) bool { return !words[t] })
 			score = float64(len(matched)) / float64(len(stems))

@@ -96,8 +96,8 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 		}
 	}
 	for _, t := range stems {
-		if (decisiveWords.has(t) || calculationWords.has(t)) && !sameMetric && !s.name.has(t) && !s.header.has(t) && !s.group.has(t) &&
-			!s.caption.has(t) && !s.around.has(t) {
+		if (decisiveWords.has(t) || calculationWords.has(t)) && !sameMetric && !s.name.has(t) && !s.header.has(t) &&
+			!s.group.has(t) && !s.caption.has(t) && !s.around.has(t) {
 			return 0
 		}
 	}
@@ -181,7 +181,7 @@ func find(all []*Series, subject string, periods []kernel.Period) (*Series, floa
 	return first.Series, first.score, true
 }
 
-// alike reports whether two series have the same values in the periods.
+// sameValues reports whether two series have the same values in the periods.
 func sameValues(a, b *Series, periods []kernel.Period) bool {
 	pa, pb := a.Points, b.Points
 	if len(periods) > 0 {

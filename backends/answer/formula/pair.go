@@ -73,13 +73,14 @@ func (w request) twoSubjects(f *finder) *Value {
 // of a single subject, for the label. combine returns nil if the figures may not be combined.
 func (w request) combine(v *Value, p, base Point, change string) *Value {
 	// Sales per employee combine an amount with a number of things.
-	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) && comparable(p.Figure, base.Figure)
+	perThing := w.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&
+		comparable(p.Figure, base.Figure)
 	if !perThing && !combinable(p.Figure, base.Figure) {
 		return nil
 	}
 	a, b := figures.Plain(p.Figure), figures.Plain(base.Figure)
 	result := kernel.Figure{Step: 0.01, Unit: kernel.Percent}
-	switch w.Op { //nolint:exhaustive // of pairs alone
+	switch w.Op { //nolint:exhaustive // only operations on pairs
 	case inquiry.Change:
 		result = kernel.Figure{
 			Value: p.Value - base.Value, Step: min(knownStep(p.Step), knownStep(base.Step)), Unit: differenceUnit(p.Unit),
@@ -90,7 +91,7 @@ func (w request) combine(v *Value, p, base Point, change string) *Value {
 		if base.Value == 0 || base.Value < 0 != (p.Value < 0) {
 			return nil
 		}
-		result.Value = (p.Value - base.Value) / base.Value * 100 // of two losses, how much larger the loss is
+		result.Value = (p.Value - base.Value) / base.Value * 100 // for two losses, the growth of the loss
 		v.Label, v.Formula = "percentage change of"+change, "("+a+" - "+figures.Bracket(b)+") / "+figures.Bracket(b)
 	case inquiry.Annual:
 		years := p.Period.AnyYear() - base.Period.AnyYear()

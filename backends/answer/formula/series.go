@@ -60,7 +60,7 @@ const maxSeries = 8000
 const maxTables = 8
 
 // read returns the series of the tables in the passages.
-func read(passages []kernel.Passage, cache *Tables) []*Series {
+func read(passages []kernel.Passage, cache *TableCache) []*Series {
 	var all []*Series
 	n := 0
 	for i := range passages {
@@ -97,7 +97,7 @@ func inFiscalYear(p, report kernel.Period) kernel.Period {
 	return p
 }
 
-// ofPassage returns the series of each table in a passage.
+// seriesInPassage returns the series of each table in a passage.
 func seriesInPassage(p *kernel.Passage) [][]*Series {
 	text := paragraph(p.Text)
 	context := surroundings{p.Section, setOf(text), scaleIn(text)}
@@ -201,7 +201,7 @@ var quarters = map[string]int{
 
 // spellQuarters appends " quarter" to headers such as "First" if there is one for each of the four quarters.
 func spellQuarters(heads []string) {
-	var columns [5]int // one more than the index of the column of each quarter
+	var columns [5]int // for each quarter, the index of its column plus 1
 	for i, head := range heads {
 		if q := quarters[strings.ToLower(head)]; q != 0 && !strings.ContainsAny(head, " 1234") {
 			columns[q] = i + 1
@@ -217,7 +217,7 @@ func spellQuarters(heads []string) {
 
 // withoutPeriods returns a header without the periods, their lengths, and the units in it.
 func withoutPeriods(header string) string {
-	rest := inquiry.Without(header, metrics.Periods(header))
+	rest := inquiry.WithoutPeriods(header, metrics.Periods(header))
 	return strings.TrimSpace(unitWords.ReplaceAllString(periodLengths.ReplaceAllString(rest, " "), " "))
 }
 

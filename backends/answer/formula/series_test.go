@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// TestInReport checks that three months are a quarter as their issuer counts it if the report ends with them,
+// TestInFiscalYear checks that three months are a quarter as their issuer counts it if the report ends with them,
 // and stay as they are if the report does not say when it ends.
-func TestInReport(t *testing.T) {
+func TestInFiscalYear(t *testing.T) {
 	t.Parallel()
 	june := kernel.Period{End: "2024-06-30", Months: 3}
 	january := kernel.Period{End: "2025-01-31", Months: 3}

@@ -168,8 +168,8 @@ func (q *Calculation) singleMeasure(b *Book, periods []Period) *Answer {
 			return nil
 		}
 		a.Figures = []kernel.Figure{change, first.Figure, last.Figure}
-		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.format(first.Figure), q.format(last.Figure),
-			q.format(change))
+		a.Text = fmt.Sprintf("change of %s %s, from %s to %s: %s", m.name, span, q.format(first.Figure),
+			q.format(last.Figure), q.format(change))
 		a.Calculation = q.changeCalculation(values, periods, change)
 	case Moved:
 		if len(values) != 2 {
@@ -320,8 +320,8 @@ func (q *Calculation) movement(m *measure, first, last figure, from, to Period) 
 	if q.asksDirection {
 		verdict = "" // the question asks for the direction
 	}
-	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.format(first.Figure), from, q.format(last.Figure),
-		to)
+	text := fmt.Sprintf("%s %s, from %s in %s to %s in %s", m.name, way, q.format(first.Figure), from,
+		q.format(last.Figure), to)
 	if distance.Value != 0 {
 		distance.Value = math.Abs(distance.Value)
 		text += ", by " + q.format(distance)
@@ -348,7 +348,7 @@ func (q *Calculation) changeCalculation(values []figure, periods []Period, chang
 func (q *Calculation) judge(b *Book, m *measure, f figure, p Period) *Answer {
 	text := fmt.Sprintf("%s was %s in %s", m.name, q.format(f.Figure), p)
 	holds := false
-	switch q.Op { //nolint:exhaustive // of verdicts alone
+	switch q.Op { //nolint:exhaustive // only operations with a verdict
 	case Sign:
 		holds = f.Value*float64(q.direction) > 0
 	case Beyond:

@@ -58,7 +58,7 @@ type Book struct {
 	// latest is the fiscal year of the latest report with annual figures.
 	latest      int
 	target      int              // the latest year that the inquiry names
-	definitions map[string]*expr // formulas that the question itself states
+	definitions map[string]*expr // the formulas that the question states
 	steps       int
 	used        []Used
 	missing     []Need
@@ -70,8 +70,8 @@ type Used struct {
 	Period Period
 }
 
-// Signs returns metrics that show that a report's statements were read.
-func Signs() []string {
+// StatementSigns returns metrics that show that a report's statements were read.
+func StatementSigns() []string {
 	return []string{"total_assets", "current_liabilities", "net_income", "revenue", "operating_cash_flow"}
 }
 
@@ -145,7 +145,7 @@ type result struct {
 	fact    bool
 	numbers string
 	names   string
-	isSum   bool // written is a sum, which needs brackets
+	isSum   bool // numbers is a sum, which needs brackets
 }
 
 // eval computes an expression for a period. It returns false if a figure is missing, or if the expression is
@@ -274,9 +274,9 @@ var signs = map[kernel.Statement][]string{
 	kernel.CashFlow: {"operating_cash_flow"},
 }
 
-// Beside returns a fact for each need. For a need without a fact it returns another fact of the same statement, if
+// FactsFor returns a fact for each need. For a need without a fact it returns another fact of the same statement, if
 // there is one.
-func (b *Book) Beside(needs []Need) (facts []kernel.Fact) {
+func (b *Book) FactsFor(needs []Need) (facts []kernel.Fact) {
 	for _, n := range needs {
 		b.target = max(b.target, n.Year)
 	}

@@ -122,7 +122,7 @@ func (f *form) subjectsOf(text string, match []int, bare string) []string {
 		}
 		subject := string(f.pattern.ExpandString(nil, template, text, match))
 		if f.withDates {
-			subject = Without(subject, metrics.Periods(subject))
+			subject = WithoutPeriods(subject, metrics.Periods(subject))
 		}
 		list[i] = Subject(subject)
 	}
@@ -141,7 +141,7 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 	}
 	q.Op, q.Subjects, q.Above = f.op, f.subjectsOf(text, match, bare), group("up") != ""
 	q.Quarters = quarterly.MatchString(text)
-	switch f.op { //nolint:exhaustive // the others need no more than their form
+	switch f.op { //nolint:exhaustive // other forms need no further checks
 	case Text:
 		q.Subjects = nil
 	case Years:
@@ -156,7 +156,7 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 		if percentWord.MatchString(group("what")) {
 			return false
 		}
-		if !q.readThreshold(text) || !periodNoun.MatchString(group("what")) { // a count of rows cannot be told apart
+		if !q.readThreshold(text) || !periodNoun.MatchString(group("what")) { // it may be a count of rows
 			q.Op, q.Subjects = "", nil
 		}
 	case Value:

@@ -25,7 +25,7 @@ const (
 	// Operations on tables only.
 	Ratio Op = "ratio" // the first subject over the second
 	Share Op = "share" // the same in per cent
-	Count Op = "count" // the number of periods in which it is above or below a threshold
+	Count Op = "count" // the number of periods in which a figure is above or below a threshold
 	Where Op = "where" // these periods themselves
 	Years Op = "years" // the years that a table has
 	Items Op = "items" // the rows under a heading
@@ -37,7 +37,7 @@ const (
 	Beyond     Op = "beyond"     // whether it is above or below a number
 	Consistent Op = "consistent" // whether it moves little
 	Good       Op = "good"       // whether it meets its criterion
-	Paid       Op = "paid"       // whether there was any
+	Paid       Op = "paid"       // whether it is not zero
 	Extreme    Op = "extreme"    // which of several measures is the greatest or the least
 	Trend      Op = "trend"      // how it went over several periods
 	Always     Op = "always"     // whether it went one way in each of them
@@ -89,7 +89,7 @@ func Read(body string) *Inquiry {
 		}
 	}
 	q.Range = len(q.Periods) == 2 && isRange(q.Plain, mentions)
-	bare := Without(q.Plain, mentions)
+	bare := WithoutPeriods(q.Plain, mentions)
 	for i := range forms {
 		f, text := &forms[i], bare
 		if f.withDates {

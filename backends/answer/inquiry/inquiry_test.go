@@ -116,9 +116,9 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestNotRead checks that a question is read as a whole or not at all, because a neighbouring measure is not
+// TestReadsWholeQuestionOnly checks that a question is read as a whole or not at all, because a neighbouring measure is not
 // what was asked for.
-func TestNotRead(t *testing.T) {
+func TestReadsWholeQuestionOnly(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{
 		"What was domestic revenue in fiscal 2021?", "What were net sales of the beverage segment in FY2021?", "Why did revenue fall in FY2021?", "What is the adjusted cash turnover in FY2021?",

@@ -44,8 +44,8 @@ type Calculation struct {
 	mayBeIrrelevant bool
 	// definitions are the formulas that the question states, by metric.
 	definitions map[string]*expr
-	scale       float64 // the scale that is asked for; 0 for any
-	decimals    int     // the number of decimals that is asked for; -1 for any
+	scale       float64 // the scale that the question wants; 0 for any
+	decimals    int     // the number of decimals that the question wants; -1 for any
 }
 
 // measure is a quantity with its formula, such as a metric or a ratio.
@@ -103,7 +103,9 @@ var (
 // calculation reads a question as a calculation with the measures of statements. It returns nil if it cannot read the
 // whole question.
 func calculation(body string) *Calculation {
-	q := &Calculation{decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body)}
+	q := &Calculation{
+		decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body),
+	}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
 		q.decimals = map[string]int{
 			"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0,
@@ -165,7 +167,7 @@ func divide(body string) (core, lead string, definitions []string) {
 	if rest := strings.TrimSpace(body[start:]); rest != "" {
 		all = append(all, rest)
 	}
-	secondQuestion := "" // what a second question asks about the same measure
+	secondQuestion := "" // a second question about the same measure
 	for _, s := range all {
 		s = strings.TrimRight(s, " .")
 		switch {
@@ -179,7 +181,8 @@ func divide(body string) (core, lead string, definitions []string) {
 	}
 	// "what is the quick ratio of 2022? Is it healthy?" asks whether it is healthy
 	if secondQuestion != "" && asksValue.MatchString(core) {
-		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " + healthy.FindString(secondQuestion) + "?"
+		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " +
+			healthy.FindString(secondQuestion) + "?"
 	}
 	if core == "" {
 		for _, s := range all {
@@ -445,7 +448,8 @@ func (q *Calculation) ratio(numerator, denominator, unit string) (rest string, o
 	if unit == "%" {
 		q.measures[0].name = a[0].Metric.Name + " as a percentage of " + b[0].Metric.Name
 	}
-	return numerator[:a[0].Start] + " " + numerator[a[0].End:] + " " + denominator[:b[0].Start] + " " + denominator[b[0].End:], true
+	return numerator[:a[0].Start] + " " + numerator[a[0].End:] + " " + denominator[:b[0].Start] + " " +
+		denominator[b[0].End:], true
 }
 
 func measureOf(key string) measure {
@@ -465,7 +469,7 @@ func (q *Calculation) define(definitions []string) bool {
 		if m == nil {
 			m, stated = using.FindStringSubmatch(s), false
 		}
-		if m == nil { // what looked like a definition stood in a remark
+		if m == nil { // the definition was part of a remark
 			continue
 		}
 		key, ok := metricNamed(m[1])
@@ -473,7 +477,7 @@ func (q *Calculation) define(definitions []string) bool {
 		switch {
 		case parsed != nil && ok && (parsed.op != 'm' || stated):
 			q.definitions[key] = parsed
-		case parsed != nil && stated: // a formula for what the question asks for, under a name of its own
+		case parsed != nil && stated: // a formula for the measure of the question, under a name that is not a metric
 			q.definitions[""] = parsed
 		case stated:
 			return false
@@ -547,7 +551,7 @@ func (q *Calculation) Metrics() []string {
 	if q.mayBeIrrelevant {
 		keys["current_assets"], keys["inventory"] = true, true
 	}
-	for _, key := range Signs() {
+	for _, key := range StatementSigns() {
 		keys[key] = true
 	}
 	for key := range maps.Clone(keys) {

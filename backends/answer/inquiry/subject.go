@@ -21,12 +21,12 @@ func isRange(body string, mentions []metrics.Mention) bool {
 		strings.HasPrefix(middle, "to ") || middle == "till" || middle == "until"
 }
 
-// prepositions matches the words that lead to a period, which are removed with it.
+// prepositions matches the words that lead to a period. WithoutPeriods removes them too.
 var prepositions = regexp.MustCompile(`(?i)(?:\b(?:in|for|as of|as at|at|from|to|between|during|through|over|by|since|until|of|and|or|vs\.?|versus|compared (?:to|with)|the|both|year|years|fiscal|financial|ended|ending|end|respectively|on|across|than|fy|,|&|to the|3|three|period|quarters?)\s*|[,&(]\s*)+$`)
 
-// Without removes the periods in mentions from a text, together with the words that lead to them, such as "in" and
-// "from".
-func Without(body string, mentions []metrics.Mention) string {
+// WithoutPeriods removes the periods in mentions from a text, together with the words that lead to them, such as "in"
+// and "from".
+func WithoutPeriods(body string, mentions []metrics.Mention) string {
 	var b strings.Builder
 	last := 0
 	for _, m := range mentions {

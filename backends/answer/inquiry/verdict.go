@@ -153,8 +153,8 @@ func (q *Calculation) compareMeasures(b *Book, periods []Period) *Answer {
 		}
 	}
 	a.Verdict = yes((a.Figures[0].Value-a.Figures[1].Value)*float64(q.direction) > 0)
-	a.Text = fmt.Sprintf("%s was %s in %s, and %s %s", q.measures[0].name, q.format(a.Figures[0]), periods[0], q.measures[1].name,
-		q.format(a.Figures[1]))
+	a.Text = fmt.Sprintf("%s was %s in %s, and %s %s", q.measures[0].name, q.format(a.Figures[0]), periods[0],
+		q.measures[1].name, q.format(a.Figures[1]))
 	a.Calculation = strings.Join(steps, "; ")
 	return a
 }

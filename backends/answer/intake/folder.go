@@ -107,7 +107,7 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	defer cancel(nil)
 	last := time.Now()
 	_, err := f.Corpus.IngestFiles(ctx, path, files, corpus.IngestOptions{
-		Document: func(t corpus.Taken) {
+		Document: func(t corpus.DocumentResult) {
 			r := results[t.File]
 			if t.Err == nil {
 				f.observe(t.Outcome.String())
@@ -140,7 +140,7 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	if f.Remove {
 		for name, r := range results {
 			if r.problem != "" {
-				continue // what cannot be read may still be in the file
+				continue // a document that cannot be read may still be in the file
 			}
 			gone, err := f.soleURLs(ctx, source, stored(name))
 			if err != nil {

@@ -96,7 +96,7 @@ func (o *Options) entries(ctx context.Context, source string) (map[string]entry,
 	return known, err
 }
 
-// put stores an entry within a transaction.
+// putEntry stores an entry within a transaction.
 func putEntry(c kernel.Conn, source, name string, e entry) error {
 	_, err := c.Exec("INSERT INTO answer_intake (source, name, stamp, etag, modified, failures, problem, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "+
 		"ON CONFLICT (source, name) DO UPDATE SET stamp = excluded.stamp, etag = excluded.etag, modified = excluded.modified, "+

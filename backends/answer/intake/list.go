@@ -173,7 +173,7 @@ func (l *List) ingest(ctx context.Context, address string, previous entry) (entr
 	}
 	updated = entry{etag: f.etag, modified: f.modified, due: now.Add(l.Every).UnixMicro()}
 	base := corpus.Source{URL: address, Title: f.title}
-	err = l.Corpus.IngestBody(ctx, f.extension, f.body, base, func(t corpus.Taken) {
+	err = l.Corpus.IngestBody(ctx, f.extension, f.body, base, func(t corpus.DocumentResult) {
 		if t.Err == nil {
 			l.observe(t.Outcome.String())
 			return
@@ -240,7 +240,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	location := response.Request.URL.Path
 	f := &fetched{
 		etag: header(response, "ETag"), modified: header(response, "Last-Modified"),
-		extension: corpus.Ending(mediaType, location),
+		extension: corpus.Extension(mediaType, location),
 	}
 	if f.extension == "" {
 		return nil, fmt.Errorf("what stands there is of a kind that is not read: %q", cut(mediaType))

@@ -20,7 +20,7 @@ var Kinds = []Kind{Filing, News, Transcript, Tabular, Web}
 // Issuer is a company, a fund or a state that has issued securities.
 type Issuer struct {
 	ID       int64
-	Name     string // as its documents write it, "Wexlermere Inc."
+	Name     string // the name in its documents, "Wexlermere Inc."
 	Ticker   string // empty if unknown, as are the two below
 	Exchange string
 	CIK      string // its number at the SEC, without leading zeros
@@ -39,7 +39,7 @@ type Document struct {
 	// URL is the document's address: http, https, or corpus:ID for a document without a public address.
 	URL    string
 	Lang   string // such as en; empty if unknown
-	SHA256 string // of what was ingested, in hexadecimal
+	SHA256 string // of the ingested document, in hexadecimal
 	Chunks int
 }
 
@@ -100,7 +100,7 @@ const (
 
 // Figure is a number with its unit.
 type Figure struct {
-	Text string // as it was written, "$1,577 million"
+	Text string // the figure in the document's notation, "$1,577 million"
 	// Value is in single units: 1577000000. A share of 12.5 per cent is 12.5 with the unit Percent, 30 basis
 	// points are 30 with BasisPoints.
 	Value float64

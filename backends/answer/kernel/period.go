@@ -29,9 +29,9 @@ func (p Period) Known() bool { return p != Period{} }
 // FiscalYear returns a whole fiscal year.
 func FiscalYear(year int) Period { return Period{Year: year, Months: 12} }
 
-// Same reports whether two periods may be the same: no field that is known in both differs. It returns false if one of
-// the periods is unknown.
-func (p Period) Same(q Period) bool {
+// MayEqual reports whether two periods may be the same: no field that is known in both differs. It returns false if one
+// of the periods is unknown.
+func (p Period) MayEqual(q Period) bool {
 	if !p.Known() || !q.Known() {
 		return false
 	}

@@ -34,9 +34,9 @@ var ErrNotFound = errors.New("there is no such company")
 
 // Bounds of one result.
 const (
-	MostCompanies = 200
-	maxDocuments  = 500
-	maxFacts      = 50_000
+	MaxCompanies = 200
+	maxDocuments = 500
+	maxFacts     = 50_000
 )
 
 // Company is an issuer with the fiscal years of its documents, the latest first.
@@ -51,9 +51,9 @@ type Company struct {
 
 // Companies returns companies that have documents, ordered by name. Only those are returned whose name contains the
 // text containing, ignoring case, and comes after the name after. Empty strings do not restrict the result. It returns
-// at most limit companies, and no more than MostCompanies+1.
+// at most limit companies, and no more than MaxCompanies+1.
 func (l *Library) Companies(ctx context.Context, containing, after string, limit int) (list []Company, err error) {
-	limit = min(max(limit, 1), MostCompanies+1) // one more than a page, to detect a next page
+	limit = min(max(limit, 1), MaxCompanies+1) // one more than a page, to detect a next page
 	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (company Company, err error) {
 			company.Years = []int{}
@@ -111,7 +111,7 @@ type Figure struct {
 	End     string  `json:"end,omitempty"` // YYYY-MM-DD
 	Months  int     `json:"months,omitempty"`
 	Value   float64 `json:"value"`
-	Text    string  `json:"text"` // as the document writes it
+	Text    string  `json:"text"` // in the document's words
 	Title   string  `json:"title"`
 	URL     string  `json:"url"`
 	Page    int     `json:"page,omitempty"`

@@ -68,7 +68,7 @@ type Directory struct {
 	initial     map[string][]string // the keys by their first letters, to find names with a slip
 	headInitial map[string][]string // the same for heads
 	words       map[string]bool     // keys that are ordinary words as well
-	absent      *Directory          // well-known issuers that the directory does not have; nil if there are none
+	absent      *Directory          // the directory of well-known issuers that this directory does not have, or nil
 }
 
 // NewDirectory returns a directory of the names. The directory also finds other names that people use for the same

@@ -56,7 +56,7 @@ func Periods(text string) []Mention {
 	if !twoDigits(text) {
 		return nil
 	}
-	if len(text) == 4 && plain.MatchString(text) { // most columns have such a name
+	if len(text) == 4 && plain.MatchString(text) { // most headers of columns are only a year
 		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention
@@ -66,7 +66,7 @@ func Periods(text string) []Mention {
 		}
 		for _, other := range found {
 			if match[0] < other.End && other.Start < match[1] {
-				return // it is part of a longer mention that was found before
+				return // part of a longer mention that was found before
 			}
 		}
 		found = append(found, Mention{p, match[0], match[1]})

@@ -14,7 +14,7 @@ var statements = []kernel.Statement{
 	kernel.Discussion, kernel.Risks, kernel.Business,
 }
 
-// TopicOf returns the number of a part of a report in a vector, or 0 if it is unknown.
+// TopicOf returns the number that vectors have for a part of a report, or 0 if the part is unknown.
 func TopicOf(s kernel.Statement) byte {
 	for i, statement := range statements {
 		if statement == s {

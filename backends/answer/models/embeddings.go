@@ -100,7 +100,7 @@ func post(
 		}
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer func() { _ = response.Body.Close() }() // it has been read
+	defer func() { _ = response.Body.Close() }() // the error means nothing after reading
 	answer, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case ctx.Err() != nil:

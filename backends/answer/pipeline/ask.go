@@ -31,7 +31,7 @@ type task struct {
 	passages  []kernel.Passage
 	facts     []kernel.Fact
 	value     *formula.Value
-	refused   bool // the statements do not state what is asked for, and no other figure may stand in for it
+	refused   bool // the statements do not have the figure, and no other figure may be used instead
 	draft     draft.Draft
 	parts     []*task
 	part      int // the number of the part in its question, from 1
@@ -68,7 +68,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	case q.Verdict != question.Ask:
 		return Outcome{Reason: string(q.Verdict)}, nil
 	}
-	if q.Absent != "" && !p.options.Outside { // nothing is held about the issuer
+	if q.Absent != "" && !p.options.Outside { // the corpus has nothing about the issuer
 		t.note(func() { t.Gap = "an issuer that the corpus does not have" })
 		return Outcome{Reason: FailedToAnswer}, nil
 	}
@@ -98,8 +98,8 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 // ignores the filter of periods. An error other than the end of the context wraps errStore.
 func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error {
 	query := retrieve.Query{
-		Text: w.q.Sought(), Filters: w.filters, Inquiry: w.q.Inquiry.Calculation, Wide: wide,
-		Outside: p.limitFor(searchLimit),
+		Text: w.q.SearchText(), Filters: w.filters, Inquiry: w.q.Inquiry.Calculation, Wide: wide,
+		ProviderLimit: p.limitFor(searchLimit),
 	}
 	err := p.stage(ctx, t, "search", w.part, p.options.Deadline, func(ctx context.Context) (string, error) {
 		result, err := p.search.Search(ctx, query)
@@ -109,11 +109,11 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 		w.passages, w.facts = result.Passages, result.Facts
 		for i := range w.passages {
 			passage := &w.passages[i]
-			passage.Text, passage.Section = draft.Quiet(passage.Text), draft.Quiet(passage.Section)
-			passage.Title = cmp.Or(draft.Quiet(passage.Title), passage.URL)
+			passage.Text, passage.Section = draft.WithoutInstructions(passage.Text), draft.WithoutInstructions(passage.Section)
+			passage.Title = cmp.Or(draft.WithoutInstructions(passage.Title), passage.URL)
 		}
 		t.note(func() {
-			t.degraded = t.degraded || result.Lacking
+			t.degraded = t.degraded || result.Degraded
 			t.Dropped = append(t.Dropped, result.Dropped...)
 			for i := range result.Passages {
 				t.Passages = append(t.Passages, result.Passages[i].ID)
@@ -140,7 +140,7 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 
 // compute computes the value that answers the question, from the facts and passages that were found. It notes in the
 // trace what it computed or why it computed nothing.
-func (w *task) compute(cache *formula.Tables, t *Trace) {
+func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	var gap string
 	w.value, w.refused, gap = w.fromStatements()
 	t.note(func() { t.Gap = gap })
@@ -155,10 +155,10 @@ func (w *task) compute(cache *formula.Tables, t *Trace) {
 	if draft.Verdict(w.q.Body) || byParts.MatchString(w.q.Body) {
 		return
 	}
-	src := formula.Source{Passages: w.passages, Known: cache}
+	src := formula.Source{Passages: w.passages, Cache: cache}
 	if w.value = formula.Compute(w.q.Inquiry, src); w.value != nil && howMany.MatchString(w.q.Body) &&
 		slices.ContainsFunc(w.value.Figures, money) {
-		w.value = nil // amounts are no counts
+		w.value = nil // an amount is not a number of things
 	}
 	if w.value != nil {
 		t.note(func() { t.Computed = append(t.Computed, describeValue(w.value)) })
@@ -217,7 +217,7 @@ func (w *task) fromStatements() (v *formula.Value, refused bool, gap string) {
 	return v, false, ""
 }
 
-// sureOfFacts is the confidence of a value that an inquiry has computed.
+// statementConfidence is the confidence of a value that an inquiry has computed.
 const statementConfidence = 0.95
 
 // describeValue formats a value for a trace: its label, its figures, and its formula.
@@ -289,7 +289,7 @@ func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, numbe
 		return nil, fmt.Errorf("%w: %w", errStore, err)
 	}
 	w := &task{q: q, filters: q.Filters(), directory: parent.directory, tier: models.Medium, part: number}
-	if len(q.Issuers) == 0 { // a part without an issuer of its own is about the issuers of the whole question
+	if len(q.Issuers) == 0 { // a part that names no issuer is about the issuers of the whole question
 		w.filters.Issuers = parent.filters.Issuers
 	}
 	if q.Verdict == question.Filtered || q.Verdict == question.Screener {
@@ -360,7 +360,7 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems
 	if err == nil {
 		t.note(func() { t.drafted = true })
 	}
-	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // of the stage itself
+	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // the error of the stage's own context is not wrapped
 		return d, nil // the stage took too long: an empty draft
 	}
 	return d, err
@@ -407,7 +407,7 @@ func (p *Pipeline) evaluate(
 			scoreText := fmt.Sprintf("grounded %.2f, responsive %.2f", scores.Grounded, scores.Responsive)
 			if ok = scores.Pass(); !ok {
 				problems = append(problems, scoreText)
-				if p.model != nil { // the model may judge otherwise the next time
+				if p.model != nil { // the model may give a better score the next time
 					t.note(func() { t.degraded = true })
 				}
 			}

@@ -83,7 +83,7 @@ func onPage(url string, page int) string {
 func (w *task) claims() []Claim {
 	list := make([]Claim, len(w.draft.Sentences))
 	for i, s := range w.draft.Sentences {
-		list[i] = Claim{Text: s.Text, Own: s.Fixed, Break: i == 0 || s.Break}
+		list[i] = Claim{Text: s.Text, Fixed: s.Fixed, Break: i == 0 || s.Break}
 		for _, m := range s.Marks {
 			list[i].Passages = append(list[i].Passages, w.passages[m])
 		}

@@ -52,9 +52,9 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestLostParts checks that most parts of a question are answered and the failed one is named, and that there
+// TestFailedParts checks that most parts of a question are answered and the failed one is named, and that there
 // is no answer if most have failed.
-func TestLostParts(t *testing.T) {
+func TestFailedParts(t *testing.T) {
 	t.Parallel()
 	p := pipelineOf(t, nil, pipeline.Options{})
 	o := ask(t, p, "What were the net sales, net income and goodwill of Wexlermere in 2019?")

@@ -60,9 +60,9 @@ func scripted(draft string) models.Model {
 	})
 }
 
-// TestInventions checks that nothing that a model invents reaches anybody: numbers, links, marks, and what a
+// TestInventionsAreRefused checks that nothing that a model invents reaches anybody: numbers, links, marks, and what a
 // document told it to say.
-func TestInventions(t *testing.T) {
+func TestInventionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		draft    string
@@ -123,9 +123,9 @@ func TestInventions(t *testing.T) {
 	}
 }
 
-// TestInventedParts checks that the parts into which a model divides a question, which users see, belong to
+// TestInventedSubqueries checks that the parts into which a model divides a question, which users see, belong to
 // the question.
-func TestInventedParts(t *testing.T) {
+func TestInventedSubqueries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		parts string
@@ -206,9 +206,9 @@ func (f modelFunc) Complete(ctx context.Context, r models.Request) (models.Respo
 	return f(ctx, r)
 }
 
-// TestInOtherWords checks that without a model the same question always has the same answer, even in other
+// TestSameAnswerInOtherWords checks that without a model the same question always has the same answer, even in other
 // words.
-func TestInOtherWords(t *testing.T) {
+func TestSameAnswerInOtherWords(t *testing.T) {
 	t.Parallel()
 	p := asks(t, nil, pipeline.Options{SourceURL: func(url string) string { return strings.Replace(url, "corpus:", "/v1/sources/", 1) }})
 	for _, query := range []string{

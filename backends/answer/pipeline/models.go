@@ -88,7 +88,7 @@ var years = regexp.MustCompile(`\b(?:19|20)\d\d\b`)
 // of its words must be words of the question.
 func (p *Pipeline) isPartOf(ctx context.Context, q *question.Question, sub string) bool {
 	part, err := p.reader.Read(ctx, sub)
-	if err != nil || draft.Speaks(sub) || strings.ContainsAny(sub, "[]<>") {
+	if err != nil || draft.Suspicious(sub) || strings.ContainsAny(sub, "[]<>") {
 		return false
 	}
 	for _, issuer := range part.Issuers {

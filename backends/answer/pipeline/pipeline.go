@@ -72,9 +72,9 @@ type Claim struct {
 	Text string // without its marks
 	// Passages are the passages that the sentence's marks name.
 	Passages []kernel.Passage
-	// Own reports that the sentence is the service's own and is based on no passage. Break reports that the sentence
+	// Fixed reports that the sentence is the service's own and is based on no passage. Break reports that the sentence
 	// begins a paragraph.
-	Own, Break bool
+	Fixed, Break bool
 }
 
 // Reference is a document that an answer is based on.
@@ -126,7 +126,7 @@ type Pipeline struct {
 	model   models.Model
 	options Options
 	now     func() time.Time
-	tables  *formula.Tables
+	tables  *formula.TableCache
 }
 
 // New returns a Pipeline. With a nil model answers are made by rules and templates alone.
@@ -143,7 +143,7 @@ func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Is
 	return &Pipeline{
 		question.Reader{Issuers: issuers, CompareMin: o.CompareMin, Now: now},
 		search, issuers, model, o, now,
-		new(formula.Tables),
+		new(formula.TableCache),
 	}
 }
 
@@ -170,7 +170,7 @@ type Trace struct {
 	Stages   []Stage  `json:"stages"`
 	Calls    []Call   `json:"calls"`
 	Passages []int64  `json:"passages"` // the ids of the passages found, best first
-	Dropped  []string `json:"dropped"`  // the filters that were given up
+	Dropped  []string `json:"dropped"`  // the filters that were dropped
 	Computed []string `json:"computed"` // the values and formulas computed
 	Problems []string `json:"problems"` // the problems that the checks found
 	// Gap is the reason why nothing was computed from statements. It is empty if a value was computed.

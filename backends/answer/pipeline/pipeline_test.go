@@ -104,8 +104,8 @@ func writer(draft string) models.Model {
 	})
 }
 
-// TestHostile checks that nothing that a model invents reaches anybody, whatever its judge says.
-func TestHostile(t *testing.T) {
+// TestHostileModel checks that nothing that a model invents reaches anybody, whatever its judge says.
+func TestHostileModel(t *testing.T) {
 	t.Parallel()
 	for name, draft := range map[string]string{
 		"number":       "Net sales of Wexlermere were $1,777.7 million in 2019 [p1].",
@@ -134,8 +134,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestJudged checks that a negative judgement is respected, and that there is one repair round.
-func TestJudged(t *testing.T) {
+// TestJudgeRefuses checks that a negative judgement is respected, and that there is one repair round.
+func TestJudgeRefuses(t *testing.T) {
 	t.Parallel()
 	drafts := 0
 	m := models.Scripted(func(r models.Request) (string, error) {
@@ -221,8 +221,8 @@ func (p patient) read(ctx context.Context) {
 
 func (p patient) Search(ctx context.Context, q retrieve.Query) (retrieve.Result, error) {
 	p.read(ctx)
-	if q.Outside <= 0 || q.Outside > 10*time.Second {
-		return retrieve.Result{}, fmt.Errorf("providers may take %v", q.Outside)
+	if q.ProviderLimit <= 0 || q.ProviderLimit > 10*time.Second {
+		return retrieve.Result{}, fmt.Errorf("providers may take %v", q.ProviderLimit)
 	}
 	return p.Searcher.Search(ctx, q)
 }

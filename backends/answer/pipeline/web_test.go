@@ -12,8 +12,8 @@ type pages []retrieve.WebPage
 
 func (p pages) Search(context.Context, string, int) ([]retrieve.WebPage, error) { return p, nil }
 
-// TestWebOfOthers checks that a web page is used for the issuer that it names, and for no other.
-func TestWebOfOthers(t *testing.T) {
+// TestWebPageOfOtherIssuer checks that a web page is used for the issuer that it names, and for no other.
+func TestWebPageOfOtherIssuer(t *testing.T) {
 	t.Parallel()
 	const (
 		table = "| (in millions) | 2019 | 2018 |\n|---|---|---|\n| Research and development | $ 77.0 | $ 66.0 |\n"

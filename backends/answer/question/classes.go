@@ -109,7 +109,7 @@ func (t term) find(text string) (start, end int) {
 		}
 		position += found + len(part)
 		end = position
-		if strings.HasSuffix(part, " ") { // the next part may begin with this space
+		if strings.HasSuffix(part, " ") { // the next part may begin with the same space
 			position--
 		}
 	}
@@ -159,7 +159,9 @@ const maxLead = 60
 func (r reading) precedes(class, other string) bool {
 	positions := r.positions(other)
 	return slices.ContainsFunc(r.positions(class), func(start int) bool {
-		return slices.ContainsFunc(positions, func(position int) bool { return start <= position && position-start <= maxLead })
+		return slices.ContainsFunc(positions, func(position int) bool {
+			return start <= position && position-start <= maxLead
+		})
 	})
 }
 

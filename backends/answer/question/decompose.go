@@ -127,8 +127,8 @@ func listed(body string, found []metrics.MetricMention) bool {
 			continue
 		}
 		separator := strings.ToLower(strings.TrimSpace(body[found[i-1].End:found[i].Start]))
-		if separator == "and" || separator == "," || separator == ", and" || separator == "as well as" || separator == "and the" ||
-			separator == ", the" || separator == "and its" {
+		if separator == "and" || separator == "," || separator == ", and" || separator == "as well as" ||
+			separator == "and the" || separator == ", the" || separator == "and its" {
 			return true
 		}
 	}

@@ -43,7 +43,7 @@ func (r *Reader) Follow(ctx context.Context, text, previous string) (*Question, 
 	return r.Read(ctx, strings.TrimRight(q.Text, " ?.!")+additions.String()+"?")
 }
 
-// without returns a text without the periods that it names.
+// withoutPeriods returns a text without the periods that it names.
 func withoutPeriods(text string) string {
 	mentions := metrics.Periods(text)
 	for _, m := range slices.Backward(mentions) {

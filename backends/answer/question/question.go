@@ -35,7 +35,7 @@ const (
 	Filtered      Verdict = "ContentFiltered"
 	NonInvestment Verdict = "NonInvestmentRelated"
 	Screener      Verdict = "ShouldUseScreener"
-	Ask           Verdict = "" // it is to be answered
+	Ask           Verdict = "" // the question is to be answered
 )
 
 // Question is a question that was read.
@@ -70,9 +70,9 @@ func (q *Question) Filters() kernel.Filters {
 	return kernel.Filters{Issuers: q.Issuers, Periods: q.Periods}
 }
 
-// Sought returns the text with which passages are searched. It adds the metric that a verb implies, such as net income
-// for "earn".
-func (q *Question) Sought() string {
+// SearchText returns the text with which passages are searched. It adds the metric that a verb implies, such as net
+// income for "earn".
+func (q *Question) SearchText() string {
 	if len(metrics.Find(q.Inquiry.Plain)) > len(metrics.Find(q.Body)) {
 		return q.Text + " " + q.Inquiry.Plain
 	}
@@ -88,11 +88,11 @@ type Reader struct {
 	Now        func() time.Time
 }
 
-// MostLetters bounds the length of a question in characters.
-const MostLetters = 2000
+// MaxLetters bounds the length of a question in characters.
+const MaxLetters = 2000
 
 // Normalise returns a question in a form for comparison: in NFC, without control characters, with one space between
-// words, and with at most MostLetters characters.
+// words, and with at most MaxLetters characters.
 func Normalise(s string) string {
 	s = text.Normal(strings.ToValidUTF8(s, " "))
 	s = strings.Map(func(r rune) rune {
@@ -104,7 +104,7 @@ func Normalise(s string) string {
 		}
 		return r
 	}, s)
-	return strings.Join(strings.Fields(text.Short(s, MostLetters)), " ")
+	return strings.Join(strings.Fields(text.Short(s, MaxLetters)), " ")
 }
 
 var (
@@ -127,7 +127,7 @@ func (r *Reader) Read(ctx context.Context, s string) (*Question, error) {
 	mentions := directory.Find(q.Text)
 	for _, m := range mentions {
 		if len(m.Issuers) > 3 {
-			continue // a name that is no issuer here
+			continue // a name of so many issuers is not read as one
 		}
 		for _, id := range m.Issuers {
 			if !slices.Contains(q.Issuers, id) {

@@ -117,15 +117,15 @@ func TestDecompose(t *testing.T) {
 	}
 }
 
-// TestSought checks that a verb that stands for a metric is looked for by the metric's name.
-func TestSought(t *testing.T) {
+// TestSearchText checks that a verb that stands for a metric is looked for by the metric's name.
+func TestSearchText(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"How much did WXM make in 2019?":         "How much did WXM make in 2019? what was the net income in 2019",
 		"How much revenue did WXM make in 2019?": "How much revenue did WXM make in 2019?",
 		"Who is the CEO of WXM?":                 "Who is the CEO of WXM?",
 	} {
-		if got := read(t, s).Sought(); got != want {
+		if got := read(t, s).SearchText(); got != want {
 			t.Errorf("%q is looked for by %q, not %q", s, got, want)
 		}
 	}

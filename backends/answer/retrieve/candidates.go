@@ -21,7 +21,7 @@ type candidate struct {
 	// headers are the captions, columns and rows of the passage's tables, one per line.
 	headers string
 	lexical float64
-	fact    bool // it contains a fact of a metric that the question names
+	fact    bool // the passage contains a fact of a metric that the question names
 }
 
 // maxScored is how many passages are scored. If the filters leave more, the full-text index proposes some of
@@ -31,7 +31,9 @@ const maxScored = 8_000
 // candidates returns the passages to score: those that pass the filters and contain a term of the question. It reads
 // every passage of the issuers in f. If f has no issuers, or if more than maxScored of their passages pass the filters,
 // it reads only those that propose finds in the full-text index.
-func (r *Retriever) candidates(ctx context.Context, c kernel.Conn, w *searchQuery, f kernel.Filters) ([]*candidate, error) {
+func (r *Retriever) candidates(
+	ctx context.Context, c kernel.Conn, w *searchQuery, f kernel.Filters,
+) ([]*candidate, error) {
 	if len(f.Issuers) > 0 {
 		query := strings.Builder{}
 		args := make([]any, 0, 8)
@@ -72,10 +74,11 @@ func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*c
 	err = c.All("SELECT chunk_id, document_id, issuer_id, kind, terms FROM answer_vectors WHERE "+condition+" LIMIT ?",
 		append(args, maxScored+1), func(r store.Row) error {
 			passage := new(candidate)
-			if err := r.Scan(&passage.ID, &passage.Document, &passage.Issuer, &passage.Kind, (*[]byte)(&passage.vector)); err != nil {
+			err := r.Scan(&passage.ID, &passage.Document, &passage.Issuer, &passage.Kind, (*[]byte)(&passage.vector))
+			if err != nil {
 				return err
 			}
-			if scanned++; !passage.vector.Good() {
+			if scanned++; !passage.vector.Valid() {
 				return nil
 			}
 			counts := make([]terms.Counts, len(w.terms))
@@ -177,8 +180,9 @@ func load(c kernel.Conn, all []*candidate) error {
 				return err
 			}
 			passage := byID[id]
-			passage.Seq, passage.Section, passage.Page, passage.Text, passage.Tokens, passage.Table, passage.headers = p.Seq, p.Section, p.Page, p.Text,
-				p.Tokens, table != 0, p.headers
+			passage.Seq, passage.Section, passage.Page, passage.Text, passage.Tokens = p.Seq, p.Section, p.Page,
+				p.Text, p.Tokens
+			passage.Table, passage.headers = table != 0, p.headers
 			passage.Title, passage.URL, passage.Period, passage.Published = p.Title, p.URL, p.Period, unix(published)
 			return nil
 		})

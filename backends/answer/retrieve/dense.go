@@ -22,7 +22,7 @@ func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all
 		ids = append(ids, passage.ID)
 		byID[passage.ID] = passage
 	}
-	similarity, err := corpus.Near(c, r.options.Dense.Model(), mark, meaning, ids)
+	similarity, err := corpus.Similarities(c, r.options.Dense.Model(), mark, meaning, ids)
 	if err != nil {
 		return nil // the ranking by words is enough; other queries report the database's error
 	}

@@ -35,7 +35,7 @@ func facts(c kernel.Conn, w *searchQuery, all []*candidate, f kernel.Filters) ([
 
 // inAnyOf reports whether a period may be the same as one of periods.
 func inAnyOf(p kernel.Period, periods []kernel.Period) bool {
-	return slices.ContainsFunc(periods, p.Same)
+	return slices.ContainsFunc(periods, p.MayEqual)
 }
 
 // maxStatementFacts bounds the facts for an inquiry.
@@ -46,7 +46,7 @@ const maxStatementFacts = 4000
 func fromStatements(
 	c kernel.Conn, w *searchQuery, q *inquiry.Calculation, issuer int64,
 ) (passages []*candidate, found []kernel.Fact, err error) {
-	keys := append(inquiry.Signs(), w.metrics...)
+	keys := append(inquiry.StatementSigns(), w.metrics...)
 	if q != nil {
 		keys = q.Metrics()
 	}
@@ -74,7 +74,7 @@ func fromStatements(
 	for _, used := range book.Used() {
 		add(used.Passage)
 	}
-	for _, f := range book.Beside(needs) {
+	for _, f := range book.FactsFor(needs) {
 		add(f.Passage)
 	}
 	passages, err = passagesOf(c, ids)
@@ -93,8 +93,8 @@ func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	for i, id := range ids {
 		args[i] = id
 	}
-	all, _, err := scan(c, &searchQuery{acceptAll: true}, "chunk_id IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")+
-		")", args)
+	condition := "chunk_id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ") + ")"
+	all, _, err := scan(c, &searchQuery{acceptAll: true}, condition, args)
 	if err == nil {
 		err = load(c, all)
 	}

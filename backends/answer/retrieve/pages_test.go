@@ -77,7 +77,7 @@ func TestPages(t *testing.T) {
 			if rank < 0 {
 				rank = 1000
 			}
-			if q.Held {
+			if q.HeldBack {
 				held.add(rank)
 				continue
 			}

@@ -16,7 +16,7 @@ import (
 
 // Bounds of the proposals from the full-text index.
 const (
-	maxProposed  = 300 // for one query, the latest passages
+	maxProposed  = 300 // the latest passages that one query finds
 	sampled      = 1500
 	fewProposals = 60 // with this many proposals no looser query is made
 )
@@ -60,7 +60,7 @@ func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vec
 			if err := row.Scan((*[]byte)(&v)); err != nil {
 				return err
 			}
-			if v.Good() {
+			if v.Valid() {
 				vectors = append(vectors, v)
 			}
 			return nil

@@ -64,8 +64,9 @@ type Query struct {
 	Limit, MaxTokens int
 	// Wide ignores the filter of periods from the beginning.
 	Wide bool
-	// Outside limits the time for providers of vectors and web pages. With 0 they may take as long as the whole search.
-	Outside time.Duration
+	// ProviderLimit limits the time for providers of vectors and web pages. With 0 they may take as long as the whole
+	// search.
+	ProviderLimit time.Duration
 }
 
 // Result is the result of a search.
@@ -78,15 +79,15 @@ type Result struct {
 	// Dropped lists the filters that were not applied because fewer than three passages were found with them. The only
 	// such filter is "period".
 	Dropped []string
-	// Lacking reports that a provider of vectors or web pages has failed.
-	Lacking bool
+	// Degraded reports that a provider of vectors or web pages has failed.
+	Degraded bool
 }
 
 // minPassages is the number of passages below which a filter is dropped.
 const minPassages = 3
 
 // Search finds passages. It returns no error if there are no passages, or if a provider of vectors or web pages fails
-// (see Result.Lacking).
+// (see Result.Degraded).
 func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	q.Limit = cmp.Or(q.Limit, r.options.Limit)
 	q.MaxTokens = cmp.Or(q.MaxTokens, r.options.MaxTokens)
@@ -100,8 +101,8 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		f.Periods = nil
 	}
 	outside := ctx
-	if q.Outside > 0 {
-		limited, cancel := context.WithTimeout(ctx, q.Outside)
+	if q.ProviderLimit > 0 {
+		limited, cancel := context.WithTimeout(ctx, q.ProviderLimit)
 		defer cancel()
 		outside = limited
 	}
@@ -110,15 +111,15 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	if r.options.Dense != nil {
 		var err error
 		// On an error the ranking by words is used alone.
-		if meaning, mark, err = r.corpus.Meaning(outside, r.options.Dense, q.Text); err != nil {
-			result.Lacking = true
+		if meaning, mark, err = r.corpus.QueryVector(outside, r.options.Dense, q.Text); err != nil {
+			result.Degraded = true
 			r.corpus.Logger().Warn("vectors of meaning", zap.Error(err))
 		}
 		w.acceptAll = meaning != nil
 	}
 	var ranked, first []*candidate
 	var others []ranking
-	matchesFilter := make(map[int64]bool) // the passages that were found before a filter was given up
+	matchesFilter := make(map[int64]bool) // the passages that were found before the filter was dropped
 	err := r.corpus.Read(ctx, func(c kernel.Conn) (err error) {
 		for {
 			var all []*candidate
@@ -159,8 +160,8 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
 	lists = append(lists, others...)
 	if r.options.Web != nil {
-		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus has to do
-			result.Lacking = true
+		if found, err := r.fromWeb(outside, q.Text, q.Filters.Issuers); err != nil { // the corpus is used alone
+			result.Degraded = true
 			r.corpus.Logger().Warn("web search", zap.Error(err))
 		} else {
 			lists = append(lists, ranking{found, webList})

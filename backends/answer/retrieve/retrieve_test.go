@@ -219,22 +219,22 @@ func (hung) Search(ctx context.Context, _ string, _ int) ([]retrieve.WebPage, er
 	return nil, ctx.Err()
 }
 
-// TestOutside checks that a provider that does not answer is not waited for, while the corpus is read to the
+// TestProviderLimit checks that a provider that does not answer is not waited for, while the corpus is read to the
 // end.
-func TestOutside(t *testing.T) {
+func TestProviderLimit(t *testing.T) {
 	t.Parallel()
 	c, _ := fill(t, answertest.SQLite(t))
 	if _, err := c.Embed(t.Context(), meaning{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	got, err := retrieve.New(c, retrieve.Options{Dense: hung{}, Web: hung{}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps", Outside: time.Millisecond})
+	got, err := retrieve.New(c, retrieve.Options{Dense: hung{}, Web: hung{}}).Search(t.Context(), retrieve.Query{Text: "demand for pumps", ProviderLimit: time.Millisecond})
 	if err != nil || len(got.Passages) < 3 {
 		t.Errorf("%+v, %v", got.Passages, err)
 	}
 }
 
-// TestLatest checks that older passages are found too if there are too few among the latest ones.
-func TestLatest(t *testing.T) {
+// TestOlderPassagesAreFound checks that older passages are found too if there are too few among the latest ones.
+func TestOlderPassagesAreFound(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)

@@ -26,18 +26,18 @@ type searchQuery struct {
 	metrics   []string // keys of the metrics that the question names
 	parts     []byte   // the parts of a report that have these metrics, encoded as in vectors
 	acceptAll bool     // passages without any of the terms are accepted too
-	vague     bool     // the question has no other words than those in asking
+	vague     bool     // all words of the question are instructionWords or years
 }
 
-// sought is a term that is searched for, with its weight.
+// searchTerm is a term of a search, with its weight.
 type searchTerm struct {
 	term    terms.Term
 	hash    uint32
 	word    string
-	weight  float64 // before it is multiplied by the rarity
+	weight  float64 // without the rarity of the term
 	year    bool
-	synonym bool // it is from another name of a metric that the question names
-	found   int  // the number of passages that have it
+	synonym bool // the term is from another name of a metric of the question, or a synonym
+	found   int  // the number of passages that have the term
 	idf     float64
 }
 

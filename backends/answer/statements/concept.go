@@ -83,7 +83,8 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 			return "", 0
 		}
 		if beforeMinorities.MatchString(original) {
-			if m, ok := metrics.ByLabel(strings.TrimSpace(beforeMinorities.ReplaceAllString(label, ""))); ok && m.Key == "net_income" {
+			m, ok := metrics.ByLabel(strings.TrimSpace(beforeMinorities.ReplaceAllString(label, "")))
+			if ok && m.Key == "net_income" {
 				return "profit", 0
 			}
 			return "", 0

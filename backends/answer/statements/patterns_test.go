@@ -51,9 +51,9 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestAside checks that a note with the title of a statement adds only what the statement itself does not
+// TestNotesOnStatement checks that a note with the title of a statement adds only what the statement itself does not
 // have.
-func TestAside(t *testing.T) {
+func TestNotesOnStatement(t *testing.T) {
 	t.Parallel()
 	note := "Supplemental Balance Sheet Information\n\n| In millions | 2022 | 2021 |\n|---|---|---|\n| Accounts payable | 7 | 6 |\n| Deferred revenue | 5 | 4 |\n| Other | 1 | 1 |\n"
 	pages := []string{"", "", "", "", note}

@@ -41,7 +41,7 @@ type Report struct {
 // Certainties of facts, in per cent.
 const (
 	Tagged    = 100 // tagged by the issuer, as data
-	Checked   = 98  // from a statement that adds up
+	Checked   = 98  // from a statement whose sums are right
 	Stated    = 90  // from a statement
 	Tabulated = 60  // from another table
 )
@@ -51,16 +51,16 @@ type statement struct {
 	*tables.Table
 	kind    kernel.Statement
 	titled  bool
-	isNote  bool // it is a note on parts of the statement
+	isNote  bool // the table is a note on parts of the statement
 	page    int
 	rows    []line
-	periods []kernel.Period // the periods of the columns; unknown for a column without one
+	periods []kernel.Period // the periods of the columns, or the zero Period
 }
 
 // line is a row with its concept.
 type line struct {
 	key   string
-	rank  int // greater for a total, and for what belongs to the shareholders
+	rank  int // greater for a total and for the shareholders' part
 	index int // the index of the row
 }
 
@@ -97,7 +97,7 @@ func Read(pages []string, r Report) []Fact {
 		}
 	}
 	for _, s := range all {
-		if s.isNote { // it may have what the statement does not
+		if s.isNote { // a note may have figures that the statement does not have
 			facts = append(facts, slices.DeleteFunc(s.facts(r.Period),
 				func(f Fact) bool { return stated[factKey{f.Metric, f.Period}] })...)
 		}
@@ -212,7 +212,8 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 			continue
 		}
 		s.periods[i] = c.Period
-		if months := lengthOf(strings.Join(above, " ") + " " + t.Corner); s.periods[i].Months == 0 && s.kind != kernel.Balance {
+		months := lengthOf(strings.Join(above, " ") + " " + t.Corner)
+		if s.periods[i].Months == 0 && s.kind != kernel.Balance {
 			s.periods[i].Months = months
 		}
 		known++
@@ -274,7 +275,8 @@ const continuationPages = 2
 func markNotes(all []*statement) {
 	isComplete := func(s, other *statement) bool { return s.kind == other.kind && s.titled && anchored(s.kind, s.rows) }
 	for _, s := range all {
-		s.isNote = !anchored(s.kind, s.rows) && slices.ContainsFunc(all, func(o *statement) bool { return isComplete(o, s) }) &&
+		s.isNote = !anchored(s.kind, s.rows) &&
+			slices.ContainsFunc(all, func(o *statement) bool { return isComplete(o, s) }) &&
 			!slices.ContainsFunc(all, func(o *statement) bool {
 				return isComplete(o, s) &&
 					max(o.page-s.page, s.page-o.page) <= continuationPages
@@ -342,7 +344,7 @@ func completeScales(all []*statement) {
 		if s.Units.Scale == 0 {
 			for _, text := range s.Above {
 				if len(text) < 160 {
-					s.Units = s.Units.Under(tables.Said(text))
+					s.Units = s.Units.Under(tables.UnitsIn(text))
 				}
 			}
 		}

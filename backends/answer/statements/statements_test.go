@@ -176,8 +176,8 @@ func TestRead(t *testing.T) {
 
 const minStatementRows = 80
 
-// TestWrong checks that a statement in which nothing adds up, because its columns are lost, gives no facts.
-func TestWrong(t *testing.T) {
+// TestNothingAddsUp checks that a statement in which nothing adds up, because its columns are lost, gives no facts.
+func TestNothingAddsUp(t *testing.T) {
 	t.Parallel()
 	text := "| Consolidated Balance Sheets (in millions) | 2022 | 2021 |\n|---|---|---|\n| Cash | 5 | 6 |\n| Total assets | 100 | 90 |\n| Total liabilities | 60 | 50 |\n| Total equity | 40 | 40 |\n| Total liabilities and equity | 10 | 90 |\n"
 	for _, f := range Read([]string{"Consolidated Balance Sheets\n\n" + text + "\n"}, Report{Period: kernel.Period{Year: 2022, End: "2022-12-31"}}) {
@@ -228,7 +228,7 @@ Total liabilities and equity                     $      531       $      580    
 	}
 }
 
-func TestNumbered(t *testing.T) {
+func TestPlausibleYear(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		year, quarter int

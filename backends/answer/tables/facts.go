@@ -48,7 +48,7 @@ func fits(m kernel.Metric, f *kernel.Figure) bool {
 	case m.Ratio:
 		return true
 	case f.Unit == kernel.Percent:
-		return false // a share of something, in a row of that name
+		return false // the row of an amount may also have its share of something
 	case unit == kernel.Shares && f.Unit == kernel.Money && f.Currency == "USD" && !strings.Contains(f.Text, "$"):
 		f.Currency = ""
 	}

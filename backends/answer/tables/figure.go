@@ -17,14 +17,14 @@ var spaceRestorer = strings.NewReplacer("inthousands", "in thousands", "inmillio
 	"in RMB ",
 	"USDm", "in USD m", "EURm", "in EUR m", "GBPm", "in GBP m", "NT dollars", "NT$")
 
-// Said returns the units (scale, currency, per cent and so on) that a caption, a corner or a header states.
-func Said(text string) figures.Units { return figures.Caption(spaceRestorer.Replace(text)) }
+// UnitsIn returns the units (scale, currency, per cent and so on) that a caption, a corner or a header states.
+func UnitsIn(text string) figures.Units { return figures.Caption(spaceRestorer.Replace(text)) }
 
 // units sets the units of the table and of its columns. The table's units come from its corner and from rows of the
 // header that contain only a unit. If these state no scale, a phrase such as "(in millions)" in the caption or in the
 // text after the table is used too. A column's units come from its header.
 func (t *Table) units(header [][]string) {
-	t.Units = Said(t.Corner)
+	t.Units = UnitsIn(t.Corner)
 	for _, row := range header {
 		var words []string
 		for _, cell := range row {
@@ -33,18 +33,18 @@ func (t *Table) units(header [][]string) {
 			}
 		}
 		if len(words) == 1 && unitOnly(words[0]) {
-			t.Units = t.Units.Under(Said(words[0]))
+			t.Units = t.Units.Under(UnitsIn(words[0]))
 		}
 	}
 	for i := range t.Columns {
 		if header := t.Columns[i].Header; len(header) > len("2019") || header == "%" {
-			t.Columns[i].Units = Said(header)
+			t.Columns[i].Units = UnitsIn(header)
 		}
 	}
 	if t.Units.Scale == 0 {
 		for _, around := range []string{t.Caption, t.After} {
 			if found := inCaption.FindString(around); found != "" {
-				t.Units = t.Units.Under(Said(found))
+				t.Units = t.Units.Under(UnitsIn(found))
 			}
 		}
 	}
@@ -71,16 +71,16 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 	label := t.Rows[row].Label
 	u := t.Columns[column].Units.Under(t.Units)
 	if unit := rowUnit(label); unit != "" {
-		u = Said(unit).Under(u)
+		u = UnitsIn(unit).Under(u)
 	}
-	if labelled := u.Row(label); labelled.Unit != kernel.Percent || strings.Contains(figures.Unrated(label), "%") ||
+	if labelled := u.Row(label); labelled.Unit != kernel.Percent || strings.Contains(figures.WithoutRates(label), "%") ||
 		!t.amounts(row) {
 		u = labelled
 	}
 	return figures.Cell(t.Rows[row].Cells[column], u)
 }
 
-// atRate matches amounts that are computed with a rate.
+// computedAtRate matches the name of an amount that is computed with a rate.
 var computedAtRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
 // amounts reports whether a row contains amounts although its name mentions a rate.

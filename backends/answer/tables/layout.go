@@ -228,8 +228,8 @@ func nextTable(page []layoutLine, from int) (begin, end int) {
 				rows++
 				continue
 			}
-			if gap++; gap > maxGap || line.role == headLine && namesPeriod(line) || line.role == textLine && !isGroupName(line) &&
-				!beginsRowName(page, i) {
+			if gap++; gap > maxGap || line.role == headLine && namesPeriod(line) || line.role == textLine &&
+				!isGroupName(line) && !beginsRowName(page, i) {
 				break
 			}
 		}

@@ -106,7 +106,7 @@ func (s *stack) flush() {
 	switch heads := columnsNamed(s.heads); {
 	case rows >= minRows:
 		last := len(s.grid)
-		for last > 0 && blank(s.grid[last-1][1:]) { // they are headings of what follows
+		for last > 0 && blank(s.grid[last-1][1:]) { // rows at the end without figures are headings of the next table
 			last--
 		}
 		s.text.WriteString("\n" + Markdown(append([][]string{append([]string{unitOf(s.heads)}, heads...)},

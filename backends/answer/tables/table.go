@@ -20,7 +20,7 @@ type Table struct {
 	Above []string
 	// Corner is the text above the names of rows: often a unit, or "As of December 31,".
 	Corner  string
-	Columns []Column // without the one that names rows
+	Columns []Column // without the column of the rows' names
 	Rows    []Row
 	// Before is how many of the first rows are headers.
 	Before int
@@ -30,7 +30,7 @@ type Table struct {
 
 // Column is a column of a table.
 type Column struct {
-	Header string // all cells above it, joined by spaces
+	Header string // all cells above the column, joined by spaces
 	// Period is the period of the column's figures, or zero if the header names no period.
 	Period kernel.Period
 	// Change reports that the column compares other columns: a difference, or a share.
@@ -95,7 +95,7 @@ func ParseAll(text string, limit int) []*Table {
 // linesAbove is the largest number of lines in Table.Above.
 const linesAbove = 12
 
-// New returns a table of rows of cells with the lines of text before and after it.
+// New returns a table with the given rows of cells. caption and after are the lines of text before and after the table.
 func New(rows [][]string, caption, after string) *Table {
 	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
 	width := 0
@@ -188,7 +188,8 @@ var yearCell = regexp.MustCompile(`^(?:19|20)\d\d\s*(?:\(\w{1,2}\))?\*?$`)
 
 // headerCell reports whether a cell can only be the header of a column: a year, a date, a unit.
 func headerCell(cell string) bool {
-	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) || !IsValue(cell) && len(metrics.Periods(cell)) > 0
+	return yearCell.MatchString(cell) || unitOnly(cell) || leadsToYear(cell) ||
+		!IsValue(cell) && len(metrics.Periods(cell)) > 0
 }
 
 // unitOnly reports whether a text is a unit and nothing else.
@@ -206,7 +207,7 @@ func blank(cells []string) bool {
 // columns sets the columns of the table, with the headers in rows, and the corner.
 func (t *Table) columns(rows [][]string, width int) {
 	names := make([][]string, width)
-	cornerText := "" // what the corner says beside units
+	cornerText := "" // the text of the corner without units
 	for i, row := range rows {
 		if row[0] != "" && !unitOnly(row[0]) {
 			cornerText = strings.TrimSpace(cornerText + " " + row[0])
@@ -291,7 +292,7 @@ func period(text string) kernel.Period {
 	switch {
 	case len(found) == 1:
 		return withLastDay(text[:found[0].Start], found[0].Period)
-	case len(found) == 2 && found[0].Period.Same(found[1].Period): // "Fiscal 2019 June 1, 2019"
+	case len(found) == 2 && found[0].Period.MayEqual(found[1].Period): // "Fiscal 2019 June 1, 2019"
 		p := found[0].Period
 		if p.End == "" {
 			p.End = found[1].Period.End

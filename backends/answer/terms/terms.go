@@ -35,7 +35,7 @@ func Each(text string, fn func(word string)) {
 	var buffer [maxLetters * utf8.UTFMax]byte
 	word := buffer[:0]
 	letters := 0
-	skip := false // inside what follows an apostrophe
+	skip := false // within the letters after an apostrophe
 	var last rune
 	flush := func() {
 		if letters > 0 && letters <= maxLetters {

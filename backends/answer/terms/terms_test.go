@@ -44,7 +44,7 @@ func TestVector(t *testing.T) {
 	b.Add(Section, "Services")
 	b.Add(Title, "Annual report")
 	v := b.Vector(HasTable, 7)
-	if !v.Good() || v.Words() != 26 || v.Flags() != HasTable || v.Topic() != 7 {
+	if !v.Valid() || v.Words() != 26 || v.Flags() != HasTable || v.Topic() != 7 {
 		t.Errorf("%d words, flags %d, topic %d", v.Words(), v.Flags(), v.Topic())
 	}
 	find := func(word string) Counts { return v.Find(Stem(word).Hash()) }
@@ -78,7 +78,7 @@ func FuzzOf(f *testing.F) {
 		var b Builder
 		b.Add(Text, text)
 		v := b.Vector(0, 0)
-		if !v.Good() {
+		if !v.Valid() {
 			t.Error("a bad vector")
 		}
 		for _, one := range list {

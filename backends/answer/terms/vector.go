@@ -48,7 +48,7 @@ const HasTable Flags = 1
 type Builder struct {
 	counts map[uint32]Counts
 	words  int
-	hashes map[string]uint32 // by word; noTerm for a word that says nothing
+	hashes map[string]uint32 // by word; noTerm for a stop word
 }
 
 const (
@@ -133,8 +133,8 @@ func (t Term) Hash() uint32 {
 	return (sum>>24 ^ sum) & 0xffffff
 }
 
-// Good reports whether a vector is well-formed.
-func (v Vector) Good() bool { return len(v) >= headSize && len(v)%4 == 0 }
+// Valid reports whether a vector is well-formed.
+func (v Vector) Valid() bool { return len(v) >= headSize && len(v)%4 == 0 }
 
 // Words returns the number of terms in the text of the passage.
 func (v Vector) Words() int { return int(binary.BigEndian.Uint16(v)) }

@@ -23,7 +23,7 @@ import (
 // it with NewTrace.
 type Trace struct {
 	*api.Trace
-	Result     *result        // nil if the client got none
+	Result     *result        // nil if the client got no result
 	How        pipeline.Trace // the trace of the first time if the answer was remembered
 	Remembered bool
 	Passages   []kernel.Passage

@@ -133,7 +133,7 @@ var cellErrors = map[string]bool{
 	"#GETTING_DATA": true,
 }
 
-// shown returns the text of a cell with single spaces, or the empty string for an error.
+// cellText returns the text of a cell with single spaces, or the empty string for an error.
 func cellText(text string) string {
 	if cellErrors[text] {
 		return ""

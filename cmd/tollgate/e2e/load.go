@@ -122,7 +122,9 @@ func (l *load) Succeeded() []string {
 }
 
 // Await waits until there is an outcome after since for which accept returns true. description is for the error.
-func (l *load) Await(t *testing.T, limit time.Duration, description string, since time.Time, accept func(Outcome) bool) {
+func (l *load) Await(
+	t *testing.T, limit time.Duration, description string, since time.Time, accept func(Outcome) bool,
+) {
 	t.Helper()
 	Eventually(t, limit, description, func() error {
 		if len(l.Outcomes(func(o Outcome) bool { return o.At.After(since) && accept(o) })) == 0 {

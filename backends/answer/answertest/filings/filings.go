@@ -39,9 +39,9 @@ type Question struct {
 	Issuer string `json:"issuer"`
 }
 
-// Held reports whether a question is held back while rules are developed. Half of the questions are held back. The
+// HeldBack reports whether a question is held back while rules are developed. Half of the questions are held back. The
 // questions of one excerpt are either all held back or none of them.
-func (q *Question) Held() bool {
+func (q *Question) HeldBack() bool {
 	h := fnv.New32a()
 	h.Write([]byte(q.Gold.Evidence[0].URL))
 	return h.Sum32()>>3&1 == 1
@@ -66,17 +66,17 @@ func lines[T any](text []byte) (list []T, err error) {
 	return list, nil
 }
 
-// Asked is a question about a page of a long report. Held is the result of Question.Held.
+// Asked is a question about a page of a long report. HeldBack is the result of Question.HeldBack.
 type Asked struct {
-	Text   string
-	Issuer string
-	URL    string
-	Page   int
-	Held   bool
-	Type   string
+	Text     string
+	Issuer   string
+	URL      string
+	Page     int
+	HeldBack bool
+	Type     string
 }
 
-// sizes are the numbers of pages of the reports.
+// sizes are the reports' numbers of pages.
 var sizes = []int{110, 160, 210, 270}
 
 var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewell Group", "Dunmarrow Systems"}
@@ -89,7 +89,7 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the numbers need not be secret
 	order := random.Perm(len(all))
 	for i, issuer := range issuers {
 		var own, others []Excerpt
@@ -118,7 +118,7 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
 					asked = append(asked, Asked{
 						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: index + 1,
-						Held: q.Held(), Type: q.Type,
+						HeldBack: q.HeldBack(), Type: q.Type,
 					})
 				}
 			}

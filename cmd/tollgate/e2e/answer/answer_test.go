@@ -97,8 +97,8 @@ func TestAnswersQuota(t *testing.T) {
 	})
 }
 
-// TestAnswersOnce checks that a question with an Idempotency-Key is answered and charged once, however it is repeated.
-func TestAnswersOnce(t *testing.T) {
+// TestAnswersIdempotencyKey checks that a question with an Idempotency-Key is answered and charged once, however it is repeated.
+func TestAnswersIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, dsn string) {
 		d := newDesk(t, dsn, quick)

@@ -9,9 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestAnswersLies checks that nothing reaches a client that a model invents or that a document told it to say, whatever
+// TestAnswersInventions checks that nothing reaches a client that a model invents or that a document told it to say, whatever
 // the model thinks of its own answer. The question is refused, or only true sentences are left of the answer.
-func TestAnswersLies(t *testing.T) {
+func TestAnswersInventions(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t, honest)
 	d := newDesk(t, "", quick+o.option())

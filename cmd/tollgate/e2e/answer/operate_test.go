@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAnswersOperated checks that a client of the admin endpoint's socket can see how an answer came about, and create
+// TestAnswersAdminEndpoint checks that a client of the admin endpoint's socket can see how an answer came about, and create
 // and revoke keys. A repeated question is answered from memory.
-func TestAnswersOperated(t *testing.T) {
+func TestAnswersAdminEndpoint(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")
 	var told struct{ Result struct{ ID string } }

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestAll runs the cases of testdata/npm/all.mjs in a headless Chromium: the console of the gateway needs the
+// TestConsoleWithAuthserver runs the cases of testdata/npm/all.mjs in a headless Chromium: the console of the gateway needs the
 // authorization server beside it, and nothing else.
-func TestAll(t *testing.T) {
+func TestConsoleWithAuthserver(t *testing.T) {
 	t.Parallel()
 	port, admin := e2e.FreePort(t), e2e.FreePort(t)
 	n := e2e.ShippedAuthserver(t, "all", port, admin).Start()

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// TestDeclared checks that limits of a file apply while the server runs, that a second gateway gets the same from the
+// TestDeclaredLimits checks that limits of a file apply while the server runs, that a second gateway gets the same from the
 // file, and that limits that are removed from it no longer apply.
-func TestDeclared(t *testing.T) {
+func TestDeclaredLimits(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
 	key := gjson.Get(c.as("ada")("POST", "/users/init", "", 201).Body, "key.key").Str

@@ -42,9 +42,9 @@ func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// TestAtOnce sends 200 requests at once to three nodes that share PostgreSQL and Redis: as many
+// TestConcurrentRequestsOnNodes sends 200 requests at once to three nodes that share PostgreSQL and Redis: as many
 // as a limit allows are let in, on all nodes together, and not one more.
-func TestAtOnce(t *testing.T) {
+func TestConcurrentRequestsOnNodes(t *testing.T) {
 	t.Parallel()
 	const crowd, parallel, rate = 200, 7, 20
 	up, doors := e2e.NewUpstream(t), new(gate)

@@ -68,8 +68,8 @@ func (p *payers) ofTeam() string { return "/operator/teams/" + p.team + "/provid
 
 const ofOrganisation = "/operator/organisation/provider-keys"
 
-// TestWhoPays removes the keys that pay one after the other, under each policy.
-func TestWhoPays(t *testing.T) {
+// TestKeyThatPays removes the keys that pay one after the other, under each policy.
+func TestKeyThatPays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		policy string

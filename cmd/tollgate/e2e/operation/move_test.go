@@ -212,9 +212,9 @@ func (m *moved) settled() (answers map[string]string) {
 	return answers
 }
 
-// TestMove checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after the move
+// TestMoveDatabase checks that the data of every service is the same on SQLite, after a move to PostgreSQL, and after the move
 // back, and that each service answers as before. A process that is killed during a move loses nothing.
-func TestMove(t *testing.T) {
+func TestMoveDatabase(t *testing.T) {
 	t.Parallel()
 	m := newMoved(t)
 	before := m.settled()
@@ -314,9 +314,9 @@ func (m *moved) killed(args ...string) {
 	}
 }
 
-// TestMoveEarlier checks that a database that an earlier release has filled works on the other engine: members can sign
+// TestMoveEarlierRelease checks that a database that an earlier release has filled works on the other engine: members can sign
 // in, keys and tokens are valid, secrets open, and threads, usage and reports are there and new ones are stored.
-func TestMoveEarlier(t *testing.T) {
+func TestMoveEarlierRelease(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{"sqlite": "postgres", "postgres": "sqlite"} {
 		t.Run("from "+from, func(t *testing.T) {

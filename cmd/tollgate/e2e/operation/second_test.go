@@ -28,9 +28,9 @@ http://127.0.0.1:%s {
 `, socket, database, port)
 }
 
-// TestSecond checks that a server does not start beside another one on its admin socket, its database file or its port,
+// TestSecondServer checks that a server does not start beside another one on its admin socket, its database file or its port,
 // and says in one sentence which process has them. Nothing is logged.
-func TestSecond(t *testing.T) {
+func TestSecondServer(t *testing.T) {
 	t.Parallel()
 	const socket, database = "data/admin.sock", "sqlite data/tollgate.db"
 	port := e2e.FreePort(t)
@@ -60,9 +60,9 @@ func TestSecond(t *testing.T) {
 	first.Stop()
 }
 
-// TestUnusable checks that something that a server cannot use is reported in one sentence, and that a missing folder is
+// TestUnusablePaths checks that something that a server cannot use is reported in one sentence, and that a missing folder is
 // created.
-func TestUnusable(t *testing.T) {
+func TestUnusablePaths(t *testing.T) {
 	t.Parallel()
 	n := e2e.NewNode(t, "")
 	if err := os.WriteFile(n.Path("file"), []byte("no database, for which it is too long by far "+strings.Repeat("x", 5000)), 0o600); err != nil {

@@ -10,16 +10,16 @@ import (
 // maxCached is the number of passages whose tables are cached.
 const maxCached = 256
 
-// Tables caches the tables of passages, because many questions read the same report. The zero value is ready to use. A
-// Tables is safe for concurrent use.
-type Tables struct {
+// TableCache caches the tables of passages, because many questions read the same report. The zero value is ready to
+// use. A Tables is safe for concurrent use.
+type TableCache struct {
 	mu     sync.Mutex
 	cached map[[sha256.Size]byte][][]*Series
 }
 
 // series returns the series of each table in a passage. Callers must not change them. A nil t reads them without a
 // cache.
-func (t *Tables) series(p *kernel.Passage) [][]*Series {
+func (t *TableCache) series(p *kernel.Passage) [][]*Series {
 	if t == nil {
 		return seriesInPassage(p)
 	}

@@ -12,9 +12,9 @@ var hints = []string{
 	"respond", "answer", "tell ", "do not ", "instruction",
 }
 
-// Quiet returns a text without the sentences and table rows that give instructions to a model, so that no model reads
-// them and no answer quotes them.
-func Quiet(text string) string {
+// WithoutInstructions returns a text without the sentences and table rows that give instructions to a model, so that no
+// model reads them and no answer quotes them.
+func WithoutInstructions(text string) string {
 	if !hasHint(text) {
 		return text
 	}

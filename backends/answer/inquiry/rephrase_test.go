@@ -2,7 +2,7 @@ package inquiry
 
 import "testing"
 
-func TestPlainly(t *testing.T) {
+func TestRephrase(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]struct {
 		said string

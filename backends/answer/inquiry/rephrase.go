@@ -24,7 +24,7 @@ var wordings = []wording{
 	{`^how much(?: money| cash)? ` + auxiliary + `(?:it |they )?` + spendVerb + `\s+(?:on|in|for|as|out in|out as)\s+(.+)$`, ``, "what was the $1"},
 	{`^how much(?: money)? ` + auxiliary + `(?:it |they )?(?:bring|brought|take|took|turn|turned)\s+(?:in|over)\b\s*` + timeOrEnd, ``, "what was the revenue $1"},
 	{earnQuestion + `in ((?:the )?[a-z][a-z' -]*\b.*)$`, earnQuestion + `in ` + timeWord, "what was the $1"},
-	{earnQuestion + timeOrEnd, ``, "what was the net income $1"}, // without an object, its profit
+	{earnQuestion + timeOrEnd, ``, "what was the net income $1"}, // without an object the question is about profit
 	{`^(?:what|how much) ` + auxiliary + `(?:it |they )?` + haveVerb + `\s+(?:as|for|in|of)\s+(.+)$`, haveVerb + `\s+(?:as|for|in|of)\s+` + timeWord, "what was the $1"},
 	{quantity + auxiliary + `(?:it |they )?(?:` + haveVerb + `|` + spendVerb + `)\b(?:\s+(?:on|in)\s+hand)?\s*(.*)$`, namesNothing, "what was the $1 $2"},
 	{quantity + auxiliary + `([\w&'’ -]{1,60}?)\s+(?:` + haveVerb + `|` + spendVerb + `)\b(?:\s+(?:on|in)\s+hand)?\s*(.*)$`, namesNothing, "what was the $1 of $2 $3"},
@@ -51,9 +51,9 @@ var (
 	spending    = regexp.MustCompile(`(?i)^(?:how|what|which)\b.*\b` + auxiliary + `.*\b` + spendVerb + `\b`)
 )
 
-// rephrase rephrases a question that uses a verb: "how much revenue did it make in 2019" becomes "what was the revenue
-// in 2019". Other questions are returned unchanged, without polite words. spent reports that the verb was a verb of
-// spending.
+// rephrase replaces the verb of a question by a noun: "how much revenue did it make in 2019" becomes "what was the
+// revenue in 2019". Other questions are returned unchanged, without polite words. spent reports that the verb was a
+// verb of spending.
 func rephrase(body string) (rephrased string, spent bool) {
 	body = strings.TrimSpace(politeWords.ReplaceAllString(body, ""))
 	for i, w := range compiled {

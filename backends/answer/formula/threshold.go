@@ -34,8 +34,8 @@ func scaleOf(f kernel.Figure) float64 {
 	return 1
 }
 
-// subjectPoints returns the series of the subject, at least two points of it that are to be compared, and the score of
-// the match. It returns a nil series if there is no such series or if it has fewer points.
+// subjectPoints returns the series of the subject, its points to compare, and the score of the match. It returns a nil
+// series if there is no such series or if it has fewer than two points.
 func (w request) subjectPoints(f *finder, periods []kernel.Period) (*Series, []Point, float64) {
 	s, score, ok := f.findSubject(w.Subjects[0], periods)
 	if !ok {
