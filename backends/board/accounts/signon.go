@@ -79,11 +79,11 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	if err := sessions.BeganAt(c, cookie, p.Issuer); err != nil {
 		return "", err
 	}
-	asked := int64(0)
+	confirmed := int64(0)
 	if !p.AuthTime.IsZero() {
-		asked = min(p.AuthTime.UnixMicro(), now.UnixMicro())
+		confirmed = min(p.AuthTime.UnixMicro(), now.UnixMicro())
 	}
-	_, err = c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE secret_hash = ?", asked, secret.Hash(cookie))
+	_, err = c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE secret_hash = ?", confirmed, secret.Hash(cookie))
 	return cookie, err
 }
 
@@ -204,10 +204,10 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 		if err != nil {
 			return err
 		}
-		switch in := slices.Contains(named, name); {
-		case in && !g.member:
+		switch member := slices.Contains(named, name); {
+		case member && !g.member:
 			enter = append(enter, g)
-		case !in && g.member:
+		case !member && g.member:
 			leave = append(leave, g)
 		}
 	}

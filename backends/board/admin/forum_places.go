@@ -48,9 +48,9 @@ func reparent(c store.Conn, id, parent int64) error {
 	return err
 }
 
-// ShiftForum moves a forum one position up (by is -1) or down (by is 1) among its siblings. It does nothing if the
+// ShiftForum moves a forum one position up (step is -1) or down (step is 1) among its siblings. It does nothing if the
 // forum is at that end already.
-func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
+func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, step int) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)
 		if err != nil {
@@ -61,12 +61,12 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 		if err != nil {
 			return err
 		}
-		at := slices.Index(siblings, id)
-		to := max(0, min(at+by, len(siblings)-1))
-		if to == at {
+		index := slices.Index(siblings, id)
+		to := max(0, min(index+step, len(siblings)-1))
+		if to == index {
 			return nil
 		}
-		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
+		siblings = slices.Insert(slices.Delete(siblings, index, index+1), to, id)
 		for i, sibling := range siblings {
 			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
 				return err

@@ -154,7 +154,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if f.Parent == 0 {
 		return nil
 	}
-	var kind, path, own string
+	var kind, path, ownPath string
 	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
 	if errors.Is(err, sql.ErrNoRows) {
 		return kernel.Invalid("parent", "unknown", "there is no such forum to be below")
@@ -165,14 +165,14 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	levels := int64(strings.Count(path, "/")) + 1
 	if self != 0 {
 		var below int64
-		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&ownPath); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		if strings.HasPrefix(path+"/", own+"/") {
+		if strings.HasPrefix(path+"/", ownPath+"/") {
 			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
 		}
 		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?",
-			own, own+"/%").Scan(&below); err != nil {
+			ownPath, ownPath+"/%").Scan(&below); err != nil {
 			return err
 		}
 		levels += below
@@ -233,7 +233,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 
 // forum converts the properties to a row of board_forums.
 func (f *ForumSpec) forum() content.Forum {
-	made := content.Forum{
+	forum := content.Forum{
 		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description,
 		Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
 		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
@@ -241,9 +241,9 @@ func (f *ForumSpec) forum() content.Forum {
 		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords, Answers: f.Answers,
 	}
 	if f.FloodSeconds != nil {
-		made.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+		forum.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
 	}
-	return made
+	return forum
 }
 
 // EditForum changes the properties of a forum. If the parent changes, the forum and all forums below it move after the

@@ -32,8 +32,8 @@ type GroupSpec struct {
 // Tag returns the entity tag of the properties.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
-func yes(is bool) string {
-	if is {
+func yes(value bool) string {
+	if value {
 		return "yes"
 	}
 	return "no"

@@ -197,11 +197,11 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 		if len(groups) > maxGroups {
 			return "", kernel.Invalid("groups", "too_many", "there are not so many groups")
 		}
-		wanted := slices.Clone(groups)
-		slices.Sort(wanted)
-		wanted = slices.Compact(wanted)
+		groupIDs := slices.Clone(groups)
+		slices.Sort(groupIDs)
+		groupIDs = slices.Compact(groupIDs)
 		var detail []string
-		for _, group := range wanted {
+		for _, group := range groupIDs {
 			g, err := groupByID(c, group)
 			if kernel.NotFoundErr(err) || err == nil && g.Kind == "guest" {
 				return "", kernel.Invalid("groups", "unknown", "there is no such group for members")
@@ -217,7 +217,7 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 			}
 		}
 		for _, group := range m.Groups {
-			if slices.Contains(wanted, group) {
+			if slices.Contains(groupIDs, group) {
 				continue
 			}
 			g, err := groupByID(c, group)

@@ -41,12 +41,12 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 }
 
 // Into returns a function that scans a row of two columns, a key and a value, and stores the value in result.
-func Into[V ~int64](to map[int64]V) func(r store.Row) error {
+func Into[V ~int64](result map[int64]V) func(r store.Row) error {
 	return func(r store.Row) error {
 		var key int64
 		var value V
 		err := r.Scan(&key, &value)
-		to[key] = value
+		result[key] = value
 		return err
 	}
 }

@@ -35,17 +35,17 @@ const (
 )
 
 // NoteMoved records that the thing of a kind with the id oldID in another program has the id newID here.
-func NoteMoved(c store.Conn, program, kind string, there, here int64) error {
-	_, err := c.Exec(InsertMoved+InsertMovedRow, program, kind, there, here)
+func NoteMoved(c store.Conn, program, kind string, oldID, newID int64) error {
+	_, err := c.Exec(InsertMoved+InsertMovedRow, program, kind, oldID, newID)
 	return err
 }
 
 // Moved returns the new id of the imported thing that had the id oldID in another program. It returns 0 if no such
 // thing was imported.
-func Moved(c store.Conn, program, kind string, there int64) (here int64, err error) {
+func Moved(c store.Conn, program, kind string, oldID int64) (newID int64, err error) {
 	err = c.Row("SELECT new_id FROM board_moved WHERE program = ? AND kind = ? AND old_id = ?", program, kind,
-		there).Scan(&here)
-	return here, kernel.OrNone(err)
+		oldID).Scan(&newID)
+	return newID, kernel.OrNone(err)
 }
 
 // PlaceThere combines a post's thread and number in the old program into an id of kind MovedPlace. It returns 0 if they

@@ -78,12 +78,12 @@ func (s *Service) List(
 // page reads a page of a listing, whose arguments are owner, before and the limit. older is the value of before for the
 // next page, or 0 on the last page. id returns the id of an entry.
 func page[T any](
-	c store.Conn, l content.Listing, of, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
+	c store.Conn, l content.Listing, owner, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
 ) (list []T, older int64, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	list, err = store.List(c, scan, l.SQL(c.Dialect()), of, before, limit+1)
+	list, err = store.List(c, scan, l.SQL(c.Dialect()), owner, before, limit+1)
 	list, older = store.CutAt(list, limit, id)
 	return list, older, err
 }

@@ -20,10 +20,10 @@ const (
 // the author ignores the actor, or if the author has switched off these notifications. The new notification replaces an
 // unread one of the same kind about the same post.
 func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
-	var wanted bool
+	var enabled bool
 	err := c.Row("SELECT EXISTS (SELECT 1 FROM board_users s WHERE s.id = ? AND s.id <> ? AND s.state <> 'deleted'"+
-		" AND s.reaction_notices = 1"+notIgnored("s.id")+")", p.Author, a.ID(), a.ID()).Scan(&wanted)
-	if err != nil || !wanted {
+		" AND s.reaction_notices = 1"+notIgnored("s.id")+")", p.Author, a.ID(), a.ID()).Scan(&enabled)
+	if err != nil || !enabled {
 		return err
 	}
 	if err := Untell(c, kind, p); err != nil {

@@ -137,8 +137,8 @@ const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at 
 
 // Told reports whether the actor has unread notifications about the posts of a thread up to a given post. Only the
 // newest notifications are searched.
-func Told(c store.Conn, a *rights.Actor, thread, post int64) (told bool, err error) {
+func Told(c store.Conn, a *rights.Actor, thread, post int64) (unread bool, err error) {
 	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")",
-		a.ID(), maxUnseen, thread, post).Scan(&told)
-	return told, err
+		a.ID(), maxUnseen, thread, post).Scan(&unread)
+	return unread, err
 }

@@ -126,12 +126,12 @@ type Setting struct {
 	Max     int64
 	Choices []string
 
-	of func(*Settings) any
+	field func(*Settings) any
 }
 
 // Value returns the value of this setting in settings as text. A flag is "1" or empty.
 func (s *Setting) Value(settings *Settings) string {
-	switch v := s.of(settings).(type) {
+	switch v := s.field(settings).(type) {
 	case *string:
 		return *v
 	case *int64:
@@ -147,7 +147,7 @@ func (s *Setting) Value(settings *Settings) string {
 // Put parses value and stores it in settings. If value is out of bounds, Put returns an error of Invalid and does not
 // change settings.
 func (s *Setting) Put(settings *Settings, value string) error {
-	switch v := s.of(settings).(type) {
+	switch v := s.field(settings).(type) {
 	case *string:
 		value = text.Lines(value)
 		n := int64(utf8.RuneCountInString(value))
@@ -176,43 +176,43 @@ func (s *Setting) Put(settings *Settings, value string) error {
 func AllSettings() []Setting {
 	const general, joining, texts, newcomers, warnings, flood, tokens, files = "Board", "Joining", "Texts", "New members",
 		"Warnings", "Flood control", "Tokens", "Attachments"
-	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
+	number := func(section, name, label, hint string, minimum, maximum int64, field func(*Settings) *int64) Setting {
 		return Setting{
-			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Min: least, Max: most,
-			of: func(s *Settings) any { return of(s) },
+			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Min: minimum, Max: maximum,
+			field: func(s *Settings) any { return field(s) },
 		}
 	}
-	flag := func(section, name, label, hint string, of func(*Settings) *bool) Setting {
+	flag := func(section, name, label, hint string, field func(*Settings) *bool) Setting {
 		return Setting{
 			Name: name, Section: section, Label: label, Hint: hint, Kind: KindFlag,
-			of: func(s *Settings) any { return of(s) },
+			field: func(s *Settings) any { return field(s) },
 		}
 	}
 	return []Setting{
 		{
 			Name: "name", Section: general, Label: "Name", Kind: KindLine, Min: 1, Max: 80,
-			of: func(s *Settings) any { return &s.Name },
+			field: func(s *Settings) any { return &s.Name },
 		},
 		{
 			Name: "description", Section: general, Label: "Description", Hint: "One line below the name.", Kind: KindLine,
-			Max: 200, of: func(s *Settings) any { return &s.Description },
+			Max: 200, field: func(s *Settings) any { return &s.Description },
 		},
 		{
 			Name: "registration", Section: general, Label: "Registration",
 			Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
 			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed},
-			of: func(s *Settings) any { return &s.Registration },
+			field: func(s *Settings) any { return &s.Registration },
 		},
 		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.",
 			func(s *Settings) *bool { return &s.Offline }),
 		{
 			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Max: 1000,
-			of: func(s *Settings) any { return &s.OfflineMessage },
+			field: func(s *Settings) any { return &s.OfflineMessage },
 		},
 		{
 			Name: "tags", Section: general, Label: "Tags of threads",
 			Hint: "List: those that administrators have made. Free: authors write what they like.",
-			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, of: func(s *Settings) any { return &s.Tags },
+			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, field: func(s *Settings) any { return &s.Tags },
 		},
 		flag(general, "polls", "Polls", "Whoever starts a thread may add one. Those that are there stay.",
 			func(s *Settings) *bool { return &s.Polls }),
@@ -230,18 +230,18 @@ func AllSettings() []Setting {
 		{
 			Name: "question", Section: joining, Label: "Question to new members",
 			Hint: "One that your members can answer and programs cannot. Empty: none.",
-			Kind: KindLine, Max: 200, of: func(s *Settings) any { return &s.Question },
+			Kind: KindLine, Max: 200, field: func(s *Settings) any { return &s.Question },
 		},
 		{
 			Name: "answers", Section: joining, Label: "Right answers",
 			Hint: "One on each line. Capitals, spaces and signs do not count.",
-			Kind: KindText, Max: 1000, of: func(s *Settings) any { return &s.Answers },
+			Kind: KindText, Max: 1000, field: func(s *Settings) any { return &s.Answers },
 		},
 		{
 			Name: "reserved_names", Section: joining, Label: "Reserved names",
 			Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support" +
 				" and the like.",
-			Kind: KindText, Max: 4000, of: func(s *Settings) any { return &s.ReservedNames },
+			Kind: KindText, Max: 4000, field: func(s *Settings) any { return &s.ReservedNames },
 		},
 
 		number(texts, "title_min", "Shortest title", "Characters.",
@@ -261,7 +261,7 @@ func AllSettings() []Setting {
 		{
 			Name: "reactions", Section: texts, Label: "Reactions to posts",
 			Hint: "One on each line, at most 8 of up to 20 characters. Empty: none. One that is left out stays on posts that have it.",
-			Kind: KindText, Max: 200, of: func(s *Settings) any { return &s.Reactions },
+			Kind: KindText, Max: 200, field: func(s *Settings) any { return &s.Reactions },
 		},
 
 		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.",
@@ -319,7 +319,7 @@ func AllSettings() []Setting {
 
 // LoadSettings returns the stored settings. defaults holds the values of settings that are not stored or whose stored
 // value is no longer valid; callers usually pass DefaultSettings.
-func LoadSettings(c store.Conn, set Settings) (Settings, error) {
+func LoadSettings(c store.Conn, defaults Settings) (Settings, error) {
 	stored := make(map[string]string)
 	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
 		var name, value string
@@ -329,10 +329,10 @@ func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	})
 	for _, setting := range AllSettings() {
 		if value, ok := stored[setting.Name]; ok {
-			_ = setting.Put(&set, value) // a value that is no longer within the bounds is ignored
+			_ = setting.Put(&defaults, value) // a value that is no longer within the bounds is ignored
 		}
 	}
-	return set, err
+	return defaults, err
 }
 
 // Tag returns the entity tag of the settings, which changes whenever a setting changes.

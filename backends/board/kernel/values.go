@@ -63,11 +63,11 @@ func Bool(b bool) int {
 }
 
 // Wrap returns err with the text doing and a colon before its message, or nil if err is nil.
-func Wrap(what string, err error) error {
+func Wrap(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // Itoa returns n in decimal.

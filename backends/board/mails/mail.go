@@ -279,9 +279,9 @@ func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []an
 		return err
 	}
 	m.Posts, err = store.List(c, func(r store.Row) (p MailPost, err error) {
-		var at kernel.Moment
-		err = r.Scan(&p.ID, &p.Number, &p.Author, &at, &p.Excerpt)
-		p.At, p.Excerpt = at.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
+		var created kernel.Moment
+		err = r.Scan(&p.ID, &p.Number, &p.Author, &created, &p.Excerpt)
+		p.At, p.Excerpt = created.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
 		return p, err
 	}, "SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
 		append(args, mailPosts)...)

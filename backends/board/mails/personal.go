@@ -31,14 +31,14 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 			if err != nil {
 				return err
 			}
-			in := MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug}
-			err = in.read(c, a, " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0"+
+			thread := MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug}
+			err = thread.read(c, a, " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0"+
 				" AND EXISTS (SELECT 1 FROM board_notifications n WHERE n.user_id = ? AND n.post_id = p.id AND n.kind = ?"+
 				" AND n.read_at IS NULL)", []any{t.ID, r.first, r.last, m.User, following.KindMention})
 			if err != nil {
 				return err
 			}
-			m.add(in)
+			m.add(thread)
 		}
 		return nil
 	})

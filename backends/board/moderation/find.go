@@ -79,13 +79,13 @@ func (s *Service) withWords(
 	found, next, err := s.search.Find(ctx, a, search.Query{
 		Text: q.Words, Forum: q.Forum, Author: q.Member, After: q.After, Limit: q.Limit,
 	})
-	in := make(map[any]bool)
+	moderated := make(map[any]bool)
 	for _, id := range forums {
-		in[id] = true
+		moderated[id] = true
 	}
 	for _, f := range found {
 		item := Item{f.Post, f.Thread}
-		if in[f.Thread.Forum] && q.matches(item) {
+		if moderated[f.Thread.Forum] && q.matches(item) {
 			items = append(items, item)
 		}
 	}
@@ -93,8 +93,8 @@ func (s *Service) withWords(
 }
 
 func (q Query) matches(item Item) bool {
-	at := item.Post.Created
-	return at >= q.From && (q.To == 0 || at < q.To) && (!q.Starts || item.Post.Number == 1)
+	created := item.Post.Created
+	return created >= q.From && (q.To == 0 || created < q.To) && (!q.Starts || item.Post.Number == 1)
 }
 
 // find returns a page of the posts in forums that match a query without words. next is the After of the next page.

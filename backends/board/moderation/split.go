@@ -21,7 +21,7 @@ type Split struct {
 // of the new thread, and its author the thread's author. The first post of the old thread cannot be moved.
 //
 // The actor needs the right to move threads in both forums.
-func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (made int64, err error) {
+func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (newThread int64, err error) {
 	title, err := checkTitle(a, split.Title)
 	if err != nil {
 		return 0, err
@@ -71,13 +71,13 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 			to.Visibility, to.AuthorName, to.Created, to.LastAt).Scan(&to.ID); err != nil {
 			return err
 		}
-		made = to.ID
+		newThread = to.ID
 		detail := count(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
 		if err := s.noteMove(c, a, "thread.split", from, to, 0, detail); err != nil {
 			return err
 		}
 		move := &transfer{c: c, from: from, to: to}
-		if err := move.all(ids); err != nil {
+		if err := move.moveAll(ids); err != nil {
 			return err
 		}
 		to.Replies-- // it counts all but the first
@@ -95,7 +95,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	if err != nil {
 		return 0, err
 	}
-	return made, s.markRead(ctx, made, read)
+	return newThread, s.markRead(ctx, newThread, read)
 }
 
 // MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
@@ -127,7 +127,7 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 			}
 		}
 		move := &transfer{c: c, from: from, to: to}
-		if err := move.all(ids); err != nil {
+		if err := move.moveAll(ids); err != nil {
 			return err
 		}
 		if err := move.save(); err != nil {
@@ -150,8 +150,8 @@ func (s *Service) noteMove(
 	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
 }
 
-// all moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are recorded.
-func (t *transfer) all(ids []int64) error {
+// moveAll moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are recorded.
+func (t *transfer) moveAll(ids []int64) error {
 	values := make([]any, len(ids))
 	for i, id := range ids {
 		values[i] = id

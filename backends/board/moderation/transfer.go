@@ -27,21 +27,21 @@ func (t *transfer) posts(ids []any, number int64) error {
 		return nil
 	}
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
-	here := append([]any{t.from.ID}, ids...)
+	args := append([]any{t.from.ID}, ids...)
 	type count struct{ author, posts int64 }
 	authors, err := store.List(t.c, func(r store.Row) (n count, err error) {
 		return n, r.Scan(&n.author, &n.posts)
 	}, "SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
-		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here...)
+		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", args...)
 	if err != nil {
 		return err
 	}
 	if _, err := t.c.Exec("INSERT INTO board_posts (thread_id, id, number, "+postColumns+")"+
 		" SELECT CAST(? AS BIGINT), id, CAST(? AS BIGINT) + row_number() OVER (ORDER BY id), "+postColumns+
-		" FROM board_posts WHERE thread_id = ? AND id"+chosen, append([]any{t.to.ID, number - 1}, here...)...); err != nil {
+		" FROM board_posts WHERE thread_id = ? AND id"+chosen, append([]any{t.to.ID, number - 1}, args...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, here...); err != nil {
+	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, args...); err != nil {
 		return err
 	}
 	if err := t.attend(ids); err != nil {

@@ -109,16 +109,16 @@ func (w *flarumWriter) begin(t xml.StartElement) {
 func (w *flarumWriter) text(text string) {
 	e := &w.open[len(w.open)-1]
 	mark := e.name == "s" || e.name == "e" || e.name == "i"
-	var in *flarumElement
+	var parent *flarumElement
 	if mark && len(w.open) > 1 {
-		in = &w.open[len(w.open)-2]
+		parent = &w.open[len(w.open)-2]
 	}
 	switch {
 	case e.silent:
-	case in != nil && e.name == "s" && bbcodeMark.MatchString(text):
-		in.bbcode = true
-		w.beginBBCode(in)
-	case in != nil && e.name == "e" && in.bbcode:
+	case parent != nil && e.name == "s" && bbcodeMark.MatchString(text):
+		parent.bbcode = true
+		w.beginBBCode(parent)
+	case parent != nil && e.name == "e" && parent.bbcode:
 	case mark || w.code > 0 || e.name == "ESC":
 		w.put(text)
 	default:

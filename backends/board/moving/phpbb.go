@@ -137,7 +137,7 @@ func (b *phpbb) sent(r *sqldump.Row) error {
 // received records that a user has a copy of a private message; its author may have one, too.
 func (b *phpbb) received(r *sqldump.Row) error {
 	if r.Int("pm_deleted") == 0 {
-		b.messages.has(r.Int("msg_id"), r.Int("user_id"), r.Int("pm_unread") != 0)
+		b.messages.addMember(r.Int("msg_id"), r.Int("user_id"), r.Int("pm_unread") != 0)
 	}
 	return nil
 }

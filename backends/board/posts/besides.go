@@ -21,29 +21,29 @@ const maxElsewhere = 50
 func elsewhere(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
 ) (list []Elsewhere, err error) {
-	var least, most int64
+	var lowest, highest int64
 	switch {
 	case r.Page > 0:
-		least, most = (r.Page-1)*int64(size)+1, r.Page*int64(size)
+		lowest, highest = (r.Page-1)*int64(size)+1, r.Page*int64(size)
 		more = more || r.Page < r.Pages
 	case len(page) == 0:
 		return nil, nil
 	default:
-		least, most = page[0].Number, page[0].Number
+		lowest, highest = page[0].Number, page[0].Number
 		for _, p := range page {
-			least, most = min(least, p.Number), max(most, p.Number)
+			lowest, highest = min(lowest, p.Number), max(highest, p.Number)
 		}
 	}
 	if !more {
-		most = t.Next - 1
+		highest = t.Next - 1
 	}
-	if most-least+1 <= int64(len(page)) {
+	if highest-lowest+1 <= int64(len(page)) {
 		return nil, nil
 	}
 	list, err = store.List(c, func(r store.Row) (e Elsewhere, err error) {
 		return e, r.Scan(&e.Number, &e.Post)
 	}, "SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
-		" ORDER BY number"+content.Limit(c.Dialect()), t.ID, least, most, maxElsewhere)
+		" ORDER BY number"+content.Limit(c.Dialect()), t.ID, lowest, highest, maxElsewhere)
 	return list, err
 }
 

@@ -50,10 +50,10 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 // tree converts a list of forums to entries, with their newest threads and whether they have unread threads.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	tree := make([]ForumEntry, len(list))
-	at := make(map[int64]*ForumEntry, len(list))
+	entries := make(map[int64]*ForumEntry, len(list))
 	for i, f := range list {
 		tree[i].ForumInfo = f
-		at[f.ID] = &tree[i]
+		entries[f.ID] = &tree[i]
 	}
 	err := s.Read(ctx, func(c store.Conn) error {
 		now := s.Moment()
@@ -72,7 +72,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 		}
 		var maybe []*content.Thread
 		for id, t := range last {
-			f := at[id]
+			f := entries[id]
 			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
@@ -88,7 +88,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 			return err
 		}
 		for _, t := range maybe {
-			f := at[t.Forum]
+			f := entries[t.Forum]
 			if f.Unread = marks.Unread(t, now); f.Unread {
 				continue
 			}

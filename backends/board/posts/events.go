@@ -39,10 +39,10 @@ func eventOf(t *content.Thread, p *content.Post) postEvent {
 }
 
 // emitPosted emits the events of a new post and, if it starts one, of its thread.
-func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, held string) error {
+func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
 	e := eventOf(t, p)
 	if p.Visibility != rights.Visible {
-		e.Reason = &held
+		e.Reason = &reason
 		return s.Hooks.Emit(c, kernel.TopicPostHeld, e)
 	}
 	if p.Number == 1 {

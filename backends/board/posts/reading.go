@@ -365,10 +365,10 @@ func (s *Service) Post(
 	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, thread, id, "")
+		placed, err := placeOf(c, a, thread, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(a, at.thread,
+			view, info = s.viewPostFor(a, placed.forum, placed.thread, placed.post, now), content.ViewThread(a, placed.thread,
 				content.Marks{}, now)
 		}
 		return err

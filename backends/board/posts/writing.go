@@ -18,11 +18,11 @@ import (
 // MayEditPost returns nil if the actor may edit a post, and otherwise an error with the reason.
 func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, thread, id, "")
+		placed, err := placeOf(c, a, thread, id, "")
 		if err != nil {
 			return err
 		}
-		_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Moment())
+		_, err = s.mayEdit(a, placed.forum, placed.thread, placed.post, s.Moment())
 		return err
 	})
 }

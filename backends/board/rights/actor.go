@@ -222,14 +222,14 @@ var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write"
 
 // ScopesOf returns the known scopes in words, sorted and without duplicates.
 func ScopesOf(words []string) []string {
-	kept := []string{}
+	scopes := []string{}
 	for _, word := range words {
-		if slices.Contains(Scopes, word) && !slices.Contains(kept, word) {
-			kept = append(kept, word)
+		if slices.Contains(Scopes, word) && !slices.Contains(scopes, word) {
+			scopes = append(scopes, word)
 		}
 	}
-	slices.Sort(kept)
-	return kept
+	slices.Sort(scopes)
+	return scopes
 }
 
 // Settings returns the current settings of the board.

@@ -34,10 +34,10 @@ type LookLog struct {
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
 // add records a look, unless the same look was recorded within the last hour.
-func (l *LookLog) add(at look, now kernel.Moment) {
+func (l *LookLog) add(seen look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last, ok := l.noted[at]; ok && now.Sub(last) < time.Hour {
+	if last, ok := l.noted[seen]; ok && now.Sub(last) < time.Hour {
 		return
 	}
 	if l.noted == nil || len(l.noted) >= maxLooks {
@@ -46,7 +46,7 @@ func (l *LookLog) add(at look, now kernel.Moment) {
 	if l.fresh == nil {
 		l.fresh = make(map[look]kernel.Moment)
 	}
-	l.noted[at], l.fresh[at] = now, now
+	l.noted[seen], l.fresh[seen] = now, now
 }
 
 // Take returns the looks that are not written yet, and removes them from the LookLog.
@@ -72,13 +72,13 @@ func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 	order := slices.SortedFunc(maps.Keys(fresh),
 		func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
-	for _, at := range order {
+	for _, seen := range order {
 		action := "forum.look"
-		if at.forum == 0 {
+		if seen.forum == 0 {
 			action = "offline.look"
 		}
 		_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
-			at.user, action, kernel.Null(at.forum), AsAdministrator, fresh[at])
+			seen.user, action, kernel.Null(seen.forum), AsAdministrator, fresh[seen])
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	return true
 }
 
-// Admits works like Sees, but with the given rights instead of the actor's rights: seen is whether the forum is
+// Admits works like Sees, but with the given rights instead of the actor's rights: visible is whether the forum is
 // visible, mask holds the rights in it.
-func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bool {
-	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
+func (a *Actor) Admits(visible bool, mask Mask, owner, author, visibility int64) bool {
+	if !visible || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false
 	}
 	switch visibility {

@@ -229,7 +229,7 @@ type seeder struct {
 	users    map[string]author
 	forums   map[string]int64
 	prefixes map[string]int64
-	made     []MadeToken // created in the running transaction
+	uncommitted     []MadeToken // created in the running transaction
 	tokens   []MadeToken // created in committed transactions
 
 	movedForums  map[int64]int64  // the ids here by those in the other program
@@ -329,7 +329,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 		}
 		err := sd.load(0, len(batch), func(from, to int) error {
 			err := sd.service.Write(sd.ctx, func(c store.Conn) error {
-				sd.made = nil
+				sd.uncommitted = nil
 				for _, element := range batch[from:to] {
 					if err := add(c, element.value); err != nil {
 						return element.wrap(err)
@@ -341,7 +341,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 				return sd.note(c, name, batch[to-1].number)
 			})
 			if err == nil {
-				sd.tokens = append(sd.tokens, sd.made...)
+				sd.tokens = append(sd.tokens, sd.uncommitted...)
 			}
 			return err
 		})

@@ -31,8 +31,8 @@ const (
 	MaxPoints = 100
 	// MaxDays is the maximum number of days after which a warning expires. A warning can also count for ever.
 	MaxDays = 3650
-	// kept limits how many warnings, and how many notes, of a member are read.
-	kept = 200
+	// maxRows limits how many warnings, and how many notes, of a member are read.
+	maxRows = 200
 )
 
 // Warning is a warning to a member for a post.
@@ -148,7 +148,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 // that count.
 func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
-	list, err := of(c, member)
+	list, err := readWarnings(c, member)
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +233,7 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 // Own lists the warnings of the actor, newest first.
 func (s *Service) Own(ctx context.Context, a *rights.Actor) ([]Warning, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Warning, error) {
-		return of(c, a.ID())
+		return readWarnings(c, a.ID())
 	})
 }
 
@@ -245,8 +245,8 @@ func scan(r store.Row) (w Warning, err error) {
 		&w.Suspended, &w.Withdrawn, &w.WithdrawnBy)
 }
 
-// of reads the newest warnings of a member.
-func of(c store.Conn, member int64) ([]Warning, error) {
+// readWarnings reads the newest warnings of a member.
+func readWarnings(c store.Conn, member int64) ([]Warning, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
-		content.Limit(c.Dialect()), member, kept)
+		content.Limit(c.Dialect()), member, maxRows)
 }

@@ -16,12 +16,12 @@ import (
 // thread.
 func (c *call) numbered(thread string) func(program, kind, number string) (found bool, err error) {
 	return func(program, kind, number string) (bool, error) {
-		in, _ := strconv.ParseInt(thread, 10, 64)
+		threadID, _ := strconv.ParseInt(thread, 10, 64)
 		n, _ := strconv.ParseInt(number, 10, 64)
 		if n <= 1 { // the address is that of the thread
 			return false, nil
 		}
-		return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.MovedAt(r, program, in, n) })
+		return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.MovedAt(r, program, threadID, n) })
 	}
 }
 
@@ -37,8 +37,8 @@ func (c *call) oldMember() error {
 
 // oldTag redirects the URL of a tag in Flarum that is a forum here. The forum's URL has the same name.
 func (c *call) oldTag(old string) error {
-	name, is := strings.CutPrefix(old, "/t/")
-	if !is {
+	name, tagged := strings.CutPrefix(old, "/t/")
+	if !tagged {
 		return pages.NotFound()
 	}
 	if err := guests(c); err != nil || c.Answered() {

@@ -38,12 +38,12 @@ func (c *call) reactors() error {
 
 // setAnswer marks a reply as the answer of its thread, or removes the mark.
 func (c *call) setAnswer() error {
-	id, is := c.ID("postId"), c.Form.Text("answer") == "yes"
+	id, marked := c.ID("postId"), c.Form.Text("answer") == "yes"
 	notice := c.T("This post is not the answer any more.")
-	if is {
+	if marked {
 		notice = c.T("This post is the answer now.")
 	}
-	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, is), "/posts/"+itoa(id), notice)
+	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, marked), "/posts/"+itoa(id), notice)
 }
 
 // bookmarkPage asks for the note of a bookmark.

@@ -89,11 +89,11 @@ func (c *call) search() error {
 
 // group groups posts by thread, in the order of the newest post of each thread.
 func (p *searchPage) group(found []search.Found) {
-	at := make(map[int64]int) // indexes of Found by threads
+	indexes := make(map[int64]int) // indexes of Found by threads
 	for _, f := range found {
-		i, known := at[f.Thread.ID]
+		i, known := indexes[f.Thread.ID]
 		if !known || p.Thread != 0 {
-			at[f.Thread.ID] = len(p.Found)
+			indexes[f.Thread.ID] = len(p.Found)
 			p.Found = append(p.Found, foundThread{FoundInfo: api.ViewFound(f), Count: 1})
 			continue
 		}

@@ -238,7 +238,7 @@ func (c *call) savePost() error {
 	}
 	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
 		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
-	if refusal, is := pages.Changed(err); is {
+	if refusal, changed := pages.Changed(err); changed {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
 		}
