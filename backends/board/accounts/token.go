@@ -45,7 +45,7 @@ type cachedToken struct {
 	token   *rights.Token
 	user    *rights.User
 	hash    [sha256.Size]byte
-	readAt      time.Time
+	readAt  time.Time
 	version int64
 }
 

@@ -29,7 +29,7 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 // audience selects the followers to be notified of a post.
 type audience struct {
 	limited bool // only the followers in ids; otherwise all
-	ids  []any
+	ids     []any
 	// If edited is set, it is when an edit held the post, which was written at the time written. Then only followers
 	// are selected for whom the mail about the post was not due yet.
 	edited, written kernel.Moment

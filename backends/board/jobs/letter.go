@@ -53,11 +53,11 @@ type template interface {
 // letterData is the data of the mail templates, which call its methods.
 type letterData struct {
 	*mails.Mailing
-	language      *locale.Language
-	Subject string
-	BaseURL string
-	End     string // link that unsubscribes; empty if there is none
-	Footer  string
+	language *locale.Language
+	Subject  string
+	BaseURL  string
+	End      string // link that unsubscribes; empty if there is none
+	Footer   string
 }
 
 // T translates a text into the mail's language; see locale.Language.Translate.

@@ -46,7 +46,7 @@ type discourse struct {
 	topicTags     map[int64][]int64
 	tagGroups     map[int64][]int64 // by tag
 	open          map[int64]bool    // of groups of tags that not all may use: everybody sees them
-	otherPosts        int64             // posts that are left out
+	otherPosts    int64             // posts that are left out
 }
 
 // readDiscourse opens and reads a dump of Discourse.

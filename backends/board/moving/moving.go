@@ -162,7 +162,7 @@ func digest(path string) (string, error) {
 // ref is the place of a post in the dump, with the values by which posts are sorted.
 type ref struct {
 	thread, post, time int64
-	place            sqldump.Place
+	place              sqldump.Place
 }
 
 // byThread compares posts by thread, then by time, then by id.

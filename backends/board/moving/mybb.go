@@ -33,11 +33,11 @@ const (
 type mybb struct {
 	*reader
 
-	groups   map[int64]access
-	forumAccess      map[mybbPlace]access
-	parents  map[int64]int64 // of forums
-	copies   map[[16]byte]int64
-	subjects map[string]int64
+	groups      map[int64]access
+	forumAccess map[mybbPlace]access
+	parents     map[int64]int64 // of forums
+	copies      map[[16]byte]int64
+	subjects    map[string]int64
 }
 
 type mybbPlace struct{ forum, group int64 }

@@ -16,9 +16,9 @@ type Views struct {
 	// Full receives a value when enough views are counted to be written.
 	Full chan struct{}
 
-	mu    sync.Mutex
-	counts    map[int64]int64 // by thread
-	total int
+	mu     sync.Mutex
+	counts map[int64]int64 // by thread
+	total  int
 }
 
 // NewViews returns an empty Views.

@@ -213,7 +213,7 @@ func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 
 // composed is a message that was checked, filtered and rendered before the transaction in which it is posted.
 type composed struct {
-	unfiltered      string // as it was sent
+	unfiltered string // as it was sent
 	text, html string // after the word filter
 	held       bool   // given contains a word that holds posts
 	err        error
@@ -245,7 +245,7 @@ type writing struct {
 	hash       string
 	now        kernel.Moment
 	visibility int64
-	reason       string      // why the post is held
+	reason     string      // why the post is held
 	rights     rights.Mask // the rights that it needed to pass
 	id         int64       // 0 if the insert of its row assigns it
 	followed   bool        // whether anybody else follows the thread or forum

@@ -130,7 +130,7 @@ type movedLoader struct {
 	MovedOptions
 	names map[string]bool // of members, in a dry run
 	notes []*MovedError   // for Changed, of the running transaction
-	index    int             // the index of the next thread
+	index int             // the index of the next thread
 }
 
 func (l *movedLoader) load() error {

@@ -119,7 +119,9 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 	return content.NoteMoved(c, l.program, content.MovedMember, m.ID, id)
 }
 
-func zeroNull(moment kernel.Moment) sql.NullInt64 { return sql.NullInt64{Int64: int64(moment), Valid: moment != 0} }
+func zeroNull(moment kernel.Moment) sql.NullInt64 {
+	return sql.NullInt64{Int64: int64(moment), Valid: moment != 0}
+}
 
 // forum adds a forum, and the overrides that take rights there away from groups.
 func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {

@@ -219,18 +219,18 @@ type MadeToken struct {
 type seeder struct {
 	Options
 
-	service  *Service
-	ctx      context.Context //nolint:containedctx // a seeder is one run
-	lines    *lineReader
-	fixture  string
-	name     string         // name of the part that is being loaded
-	done     map[string]int // how many elements of each part are loaded
-	program  string         // from which a forum is imported; empty for a fixture
-	users    map[string]author
-	forums   map[string]int64
-	prefixes map[string]int64
-	uncommitted     []MadeToken // created in the running transaction
-	tokens   []MadeToken // created in committed transactions
+	service     *Service
+	ctx         context.Context //nolint:containedctx // a seeder is one run
+	lines       *lineReader
+	fixture     string
+	name        string         // name of the part that is being loaded
+	done        map[string]int // how many elements of each part are loaded
+	program     string         // from which a forum is imported; empty for a fixture
+	users       map[string]author
+	forums      map[string]int64
+	prefixes    map[string]int64
+	uncommitted []MadeToken // created in the running transaction
+	tokens      []MadeToken // created in committed transactions
 
 	movedForums  map[int64]int64  // the ids here by those in the other program
 	movedAuthors map[int64]author // by their ids in the other program

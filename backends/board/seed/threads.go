@@ -44,7 +44,7 @@ type readyPost struct {
 	SeedPost
 
 	html, hash string
-	created         kernel.Moment
+	created    kernel.Moment
 	visibility int64
 }
 

@@ -17,9 +17,9 @@ var addresses = []string{"href", "src", "action", "formaction", "data-names"}
 // the texts of posts, contain URLs as if they were at the root of the host. In Location headers and in attributes of
 // HTML, under adds the path to these URLs.
 type under struct {
-	path  string
-	pages http.Handler
-	prefixer   *strings.Replacer
+	path     string
+	pages    http.Handler
+	prefixer *strings.Replacer
 }
 
 // newUnder returns a handler that serves pages under a path. The path has no slash at its end.

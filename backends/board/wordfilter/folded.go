@@ -107,7 +107,7 @@ func (f *folded) replace(r *replacement, known *pieces) {
 // rewritten builds a folded text from parts of other folded texts.
 type rewritten struct {
 	text, folded strings.Builder
-	offsets           []int32
+	offsets      []int32
 }
 
 // add appends the part of f between the offsets from and to in f.folded.

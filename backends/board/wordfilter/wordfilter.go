@@ -25,7 +25,7 @@ type List struct {
 
 type replacement struct {
 	pattern, replacement folded
-	odd         bool // one of them may be invalid UTF-8, so matches are tried at each byte
+	odd                  bool // one of them may be invalid UTF-8, so matches are tried at each byte
 }
 
 // New prepares filters. They replace words in this order, each in the result of the previous filters.
