@@ -157,7 +157,8 @@ func TestPolls(t *testing.T) {
 	})
 }
 
-// TestReactionsAndVotesFlood checks that reactions and votes of a member have a rate in common, which moderators do not.
+// TestReactionsAndVotesFlood checks that reactions and votes of a member have a rate in common, which moderators do
+// not.
 func TestReactionsAndVotesFlood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -297,8 +297,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// TestReactionsMove checks that reactions, bookmarks and notifications stay with posts that are moved, deleted, archived
-// and restored, and that a thread loses its answer when that leaves it.
+// TestReactionsMove checks that reactions, bookmarks and notifications stay with posts that are moved, deleted,
+// archived and restored, and that a thread loses its answer when that leaves it.
 func TestReactionsMove(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -187,7 +187,7 @@ func TestSplit(t *testing.T) {
 			t.Error("the next number is wrong")
 		}
 
-		if left, err := s.service.Posts.ReadThread(t.Context(), s.actor("alice"), thread, 0, 50); err != nil || !slices.Equal(left.Moved, []posts.Elsewhere{{Number: 2, Post: ids[1]}, {Number: 4, Post: ids[3]}}) {
+		if left, err := s.service.Posts.ReadThread(t.Context(), s.actor("alice"), thread, 0, 50); err != nil || !slices.Equal(left.Moved, []posts.MovedPost{{Number: 2, Post: ids[1]}, {Number: 4, Post: ids[3]}}) {
 			t.Errorf("moved from the page: %+v %v", left.Moved, err)
 		}
 		refused(t, "to a later thread", s.service.Moderation.MovePosts(t.Context(), mod, thread, later, ids[2:3]), http.StatusUnprocessableEntity, "later")

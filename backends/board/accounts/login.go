@@ -37,8 +37,8 @@ var passwords = password.Rules{Min: 10, Max: 256}
 // up.
 const maxNameBytes = 400
 
-// errWait returns the error (status 429) for a client with too many attempts. attempted begins the message, and wait is the
-// time until the next attempt.
+// errWait returns the error (status 429) for a client with too many attempts. attempted begins the message, and wait is
+// the time until the next attempt.
 func errWait(wait time.Duration, attempted string) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
@@ -72,7 +72,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		return "", err
 	}
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (cookie string, err error) {
-		if err := p.holds(c); err != nil {
+		if err := p.checkUnchanged(c); err != nil {
 			return cookie, err
 		}
 		if err := sessions.End(c, former); err != nil {
@@ -95,7 +95,7 @@ func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, pass
 	}
 	now := s.Now()
 	err = s.Write(ctx, func(c store.Conn) error {
-		if err := p.holds(c); err != nil {
+		if err := p.checkUnchanged(c); err != nil {
 			return err
 		}
 		return sessions.Confirm(c, n.ID, now)
@@ -112,9 +112,9 @@ type proof struct {
 	hash string
 }
 
-// holds returns an error if the member's password, state or ban has changed since the check, as hashing takes long
-// enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
-func (p proof) holds(c store.Conn) error {
+// checkUnchanged returns an error if the member's password, state or ban has changed since the check, as hashing takes
+// long enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
+func (p proof) checkUnchanged(c store.Conn) error {
 	var hash, state string
 	var until kernel.Moment
 	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+

@@ -72,7 +72,7 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, ste
 				return err
 			}
 		}
-		return s.rights.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
+		return s.rights.LogForumChange(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
 	})
 }
 
@@ -105,6 +105,6 @@ func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) er
 		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
+		return s.rights.LogForumChange(c, a, "forum.delete", id, kernel.ForLog(f.Title))
 	})
 }

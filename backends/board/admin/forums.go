@@ -61,7 +61,7 @@ type ForumRow struct {
 
 // ForumTree lists all forums, each followed by the forums below it.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
 		rows := make(map[int64]ForumRow)
 		err = c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
@@ -88,7 +88,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 
 // ForumByID returns a forum for administrators.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (ForumRow, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
 		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
@@ -204,7 +204,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 // CreateForum adds a forum after the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
+	return rights.AdministerValue(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return id, err
@@ -227,7 +227,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 		if id, err = content.AddForum(c, f); err != nil {
 			return id, err
 		}
-		return id, s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+		return id, s.rights.LogForumChange(c, a, "forum.create", id, spec.Type+" "+kernel.ForLog(spec.Title))
 	})
 }
 
@@ -290,7 +290,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
+		return s.rights.LogForumChange(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
 	})
 }
 

@@ -78,7 +78,7 @@ func (s *Service) byPost(c store.Conn, a *rights.Actor, entries []ReportEntry) (
 				if item.Author, err = recordOf(c, a, p.Author); err != nil {
 					return nil, err
 				}
-			case !kernel.NotFoundErr(err):
+			case !kernel.IsNotFound(err):
 				return nil, err
 			}
 			i = len(list)

@@ -67,7 +67,7 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 		if from == to {
 			continue
 		}
-		changes = append(changes, setting.Name+": "+kernel.Brief(from)+" → "+kernel.Brief(to))
+		changes = append(changes, setting.Name+": "+kernel.ForLog(from)+" → "+kernel.ForLog(to))
 		var err error
 		if to == setting.Value(&defaults) { // so that a change of the configuration takes effect
 			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
@@ -82,5 +82,5 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.rights.Note(c, a, "settings.change", strings.Join(changes, "; "))
+	return s.rights.LogChange(c, a, "settings.change", strings.Join(changes, "; "))
 }

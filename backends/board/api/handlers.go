@@ -25,7 +25,7 @@ type Identity struct {
 func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 	me := Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
 	if a.Token != nil {
-		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.OrNull(a.Token.ExpiresAt)
+		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.NilIfZero(a.Token.ExpiresAt)
 	}
 	if me.Groups == nil {
 		me.Groups = []string{}
@@ -313,5 +313,5 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	}
 	list, next, err := s.Search.Find(c.R.Context(), a,
 		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: limit})
-	return page{each(list, ViewFound), kernel.OrNull(next)}, err
+	return page{each(list, ViewFound), kernel.NilIfZero(next)}, err
 }

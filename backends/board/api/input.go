@@ -95,8 +95,8 @@ func (in *input) limit() int {
 	return int(min(in.number("limit", 1), kernel.MaxPage))
 }
 
-// number returns a query parameter, a whole number that must not be less than minimum, or 0 if the parameter is missing.
-// It records an error for any other value. Only a limit with too many digits counts as the largest number.
+// number returns a query parameter, a whole number that must not be less than minimum, or 0 if the parameter is
+// missing. It records an error for any other value. Only a limit with too many digits counts as the largest number.
 func (in *input) number(name string, minimum int64) (n int64) {
 	values, given := in.R.URL.Query()[name]
 	if !given {

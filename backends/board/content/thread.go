@@ -176,7 +176,7 @@ func SeesForum(a *rights.Actor, id int64) error {
 		return kernel.NotFound()
 	}
 	if !f.Seen {
-		a.Looked(id)
+		a.LogLook(id)
 	}
 	return nil
 }
@@ -270,11 +270,11 @@ func LastOfThread(c store.Conn, t *Thread) error {
 	if err != nil {
 		return err
 	}
-	return Tagged(c, t.ID, created)
+	return UpdateTagOrder(c, t.ID, created)
 }
 
-// Tagged moves a thread to its new position in the lists of its tags, after its last post has changed.
-func Tagged(c store.Conn, thread int64, lastAt kernel.Moment) error {
+// UpdateTagOrder moves a thread to its new position in the lists of its tags, after its last post has changed.
+func UpdateTagOrder(c store.Conn, thread int64, lastAt kernel.Moment) error {
 	return c.Later("UPDATE board_thread_tags SET last_post_at = ? WHERE thread_id = ?", lastAt, thread)
 }
 

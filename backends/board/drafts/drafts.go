@@ -198,7 +198,7 @@ func titleOf(c store.Conn, a *rights.Actor, place Place) (title string, err erro
 }
 
 func unlessMissing(err error) error {
-	if kernel.NotFoundErr(err) {
+	if kernel.IsNotFound(err) {
 		return nil
 	}
 	return err

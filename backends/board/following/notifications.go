@@ -59,11 +59,11 @@ func (s *Service) Notifications(
 				}
 				last = n.ID
 				t, _, err := content.PostByID(c, a, n.Post, "")
-				if kernel.NotFoundErr(err) && n.Kind == KindWarning {
+				if kernel.IsNotFound(err) && n.Kind == KindWarning {
 					list = append(list, n) // the member is told of it although the post is deleted
 					continue
 				}
-				if kernel.NotFoundErr(err) {
+				if kernel.IsNotFound(err) {
 					continue
 				}
 				if err != nil {
@@ -130,15 +130,15 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 	})
 }
 
-// toldOf is the condition for a member's unread notifications about the posts of a thread up to a given post. Only the
-// newest notifications are searched. Its arguments are user, limit, thread and post.
-const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
+// unreadUpTo is the condition for a member's unread notifications about the posts of a thread up to a given post. Only
+// the newest notifications are searched. Its arguments are user, limit, thread and post.
+const unreadUpTo = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
 	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
-// Told reports whether the actor has unread notifications about the posts of a thread up to a given post. Only the
+// HasUnread reports whether the actor has unread notifications about the posts of a thread up to a given post. Only the
 // newest notifications are searched.
-func Told(c store.Conn, a *rights.Actor, thread, post int64) (unread bool, err error) {
-	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")",
+func HasUnread(c store.Conn, a *rights.Actor, thread, post int64) (unread bool, err error) {
+	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+unreadUpTo+")",
 		a.ID(), maxUnseen, thread, post).Scan(&unread)
 	return unread, err
 }

@@ -16,7 +16,7 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 	to := audience{}
 	if t.Visibility != rights.Visible {
 		var err error
-		if to, err = s.seeing(c, t); err != nil {
+		if to, err = s.followersWhoSee(c, t); err != nil {
 			return err
 		}
 	}
@@ -62,8 +62,8 @@ const (
 	caughtUp = 100
 )
 
-// seeing selects the followers of a held thread who see the thread nevertheless.
-func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
+// followersWhoSee selects the followers of a held thread who see the thread nevertheless.
+func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, error) {
 	to := audience{limited: true}
 	access := s.rights.LastAccess()
 	if access == nil {
@@ -85,7 +85,7 @@ func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 			return err
 		})
 	for _, u := range users {
-		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).Admits(f.Visible, f.Mask, t.Author,
+		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).SeesWith(f.Visible, f.Mask, t.Author,
 			t.Author, t.Visibility) {
 			to.ids = append(to.ids, u.ID)
 		}

@@ -388,7 +388,7 @@ func (s *Settings) FloodFor(posts int64) ratelimit.Limit {
 // row.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
-	return value, OrNone(err)
+	return value, IgnoreNoRows(err)
 }
 
 // The names of some rows in the table board_settings.

@@ -154,7 +154,7 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 // the board. Only the link that completes a registration is also sent to a member who may not use the board yet.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	a, err := s.rights.Member(ctx, m.User)
-	if kernel.NotFoundErr(err) {
+	if kernel.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *Service) mailThread(
 	c store.Conn, a *rights.Actor, mode string, r mailRow, late []any,
 ) (m MailThread, err error) {
 	t, err := content.ThreadFor(c, a, r.thread, "")
-	if kernel.NotFoundErr(err) || err == nil && t.Visibility == rights.Deleted {
+	if kernel.IsNotFound(err) || err == nil && t.Visibility == rights.Deleted {
 		return m, nil
 	}
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Service) mailThread(
 	var read int64
 	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?",
 		a.ID(), t.ID).Scan(&read)
-	if err := kernel.OrNone(err); err != nil {
+	if err := kernel.IgnoreNoRows(err); err != nil {
 		return m, err
 	}
 	unread := "p.id > ?"

@@ -25,7 +25,7 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 		}
 		for _, r := range m.rows {
 			t, err := content.ThreadFor(c, a, r.thread, "")
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) composeMessages(ctx context.Context, a *rights.Actor, m *Maili
 		}
 		for _, r := range m.rows {
 			author, err := conversations.UnreadIn(c, a, r.thread, r.last)
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {

@@ -58,8 +58,8 @@ func outdated(message, html string, version int64) bool {
 	return true
 }
 
-// renderAgain renders a text again, by the setting that applied when it was stored: if the stored HTML has no images of other
-// hosts, neither has the new HTML.
+// renderAgain renders a text again, by the setting that applied when it was stored: if the stored HTML has no images of
+// other hosts, neither has the new HTML.
 func renderAgain(message, html string) string {
 	return RenderBy(&kernel.Settings{Images: strings.Contains(html, `<img src="https://`)}, message)
 }

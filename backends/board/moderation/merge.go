@@ -30,7 +30,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, first, second int6
 	var name string
 	if title != "" {
 		if name, err = checkTitle(a, title); err != nil {
-			return 0, kernel.FieldOf(err, "kept")
+			return 0, kernel.WithField(err, "kept")
 		}
 	}
 	read, err := s.readBoth(ctx, first, second)
@@ -55,7 +55,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, first, second int6
 				return err
 			}
 		}
-		detail := kernel.Brief(from.Title) + ", thread " + kernel.Itoa(from.ID)
+		detail := kernel.ForLog(from.Title) + ", thread " + kernel.Itoa(from.ID)
 		if err := s.rights.Logged(c, a, "thread.merge", rights.ThreadMove, to.Forum, to.ID, 0, detail); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err error) {
 	move := &transfer{c: c, from: from, to: to}
 	left := batch
-	n, err := move.archived(left, to.Next)
+	n, err := move.moveArchived(left, to.Next)
 	if err != nil {
 		return false, err
 	}
@@ -201,7 +201,7 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 	if err != nil {
 		return false, err
 	}
-	if err := move.posts(ids, to.Next); err != nil {
+	if err := move.movePosts(ids, to.Next); err != nil {
 		return false, err
 	}
 	left, to.Next = left-len(ids), to.Next+int64(len(ids))
@@ -262,7 +262,7 @@ func (s *Service) end(move *transfer) error {
 		return err
 	}
 	first := from.First
-	if err := move.posts([]any{first}, number); err != nil {
+	if err := move.movePosts([]any{first}, number); err != nil {
 		return err
 	}
 	if err := reindex(c, to, first, false); err != nil {

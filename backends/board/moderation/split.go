@@ -40,7 +40,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 			return err
 		}
 		home, err := content.ForumFor(c, a, split.Forum)
-		if kernel.NotFoundErr(err) || err == nil && home.Kind != "forum" {
+		if kernel.IsNotFound(err) || err == nil && home.Kind != "forum" {
 			return kernel.Invalid("forumId", "unknown", "there is no forum for threads that you see by that id")
 		}
 		if err != nil {
@@ -150,7 +150,8 @@ func (s *Service) noteMove(
 	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
 }
 
-// moveAll moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are recorded.
+// moveAll moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are
+// recorded.
 func (t *transfer) moveAll(ids []int64) error {
 	values := make([]any, len(ids))
 	for i, id := range ids {
@@ -163,7 +164,7 @@ func (t *transfer) moveAll(ids []int64) error {
 	}
 	number := t.to.Next
 	t.to.Next += int64(len(ids))
-	return t.posts(values, number)
+	return t.movePosts(values, number)
 }
 
 // mayMove returns the posts of thread from with the given ids. It returns an error unless the actor may move them to

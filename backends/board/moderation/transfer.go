@@ -20,9 +20,9 @@ type transfer struct {
 const postColumns = "author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
 	" edited_at, edited_by, edit_reason, edit_count"
 
-// posts moves posts, whose ids are in ascending order. The first of them gets the given number, and the others the
+// movePosts moves posts, whose ids are in ascending order. The first of them gets the given number, and the others the
 // following numbers.
-func (t *transfer) posts(ids []any, number int64) error {
+func (t *transfer) movePosts(ids []any, number int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (t *transfer) posts(ids []any, number int64) error {
 	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, args...); err != nil {
 		return err
 	}
-	if err := t.attend(ids); err != nil {
+	if err := t.updateReferences(ids); err != nil {
 		return err
 	}
 	var shown int64
@@ -66,8 +66,8 @@ func (t *transfer) posts(ids []any, number int64) error {
 	return nil
 }
 
-// attend updates the rows of other tables that refer to the thread or forum of the posts.
-func (t *transfer) attend(ids []any) error {
+// updateReferences updates the rows of other tables that refer to the thread or forum of the posts.
+func (t *transfer) updateReferences(ids []any) error {
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
 	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+chosen,
 		append([]any{t.to.ID, t.to.Forum}, ids...)...); err != nil {
@@ -97,9 +97,9 @@ func (t *transfer) attend(ids []any) error {
 	return err
 }
 
-// archived moves up to limit archived posts and returns how many it has moved. The first of them gets the given number,
-// and the others the following numbers.
-func (t *transfer) archived(limit int, number int64) (int, error) {
+// moveArchived moves up to limit archived posts and returns how many it has moved. The first of them gets the given
+// number, and the others the following numbers.
+func (t *transfer) moveArchived(limit int, number int64) (int, error) {
 	ids, err := store.Column[any](t.c, "SELECT id FROM board_posts_archive WHERE thread_id = ? ORDER BY id LIMIT ?",
 		t.from.ID, limit)
 	if err != nil || len(ids) == 0 {
@@ -111,7 +111,7 @@ func (t *transfer) archived(limit int, number int64) (int, error) {
 			return 0, err
 		}
 	}
-	return len(ids), t.attend(ids)
+	return len(ids), t.updateReferences(ids)
 }
 
 // save writes the counters and the last posts of both threads.

@@ -251,7 +251,7 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	}
 	return seed.MovedFile{
 		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: stampOf(r, "created_at"),
-		Sum: content.SumThere(r.Text("sha1"), false),
+		Sum: content.MovedSumID(r.Text("sha1"), false),
 	}
 }
 

@@ -76,7 +76,7 @@ func withFiles(line string, files []seed.MovedFile) string {
 			return found
 		}
 		short := strings.Contains(address, "upload://") || strings.Contains(address, "/short-url/")
-		sum := content.SumThere(path.Base(address), short)
+		sum := content.MovedSumID(path.Base(address), short)
 		for _, f := range files {
 			if f.Sum == sum && sum != 0 {
 				return fileLink(f.Name)

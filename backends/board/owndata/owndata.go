@@ -99,7 +99,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 			func(r store.Row) (p Post, err error) {
 				var author, thread, forum, visibility int64
 				err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &thread, &forum, &p.At, &visibility, &p.Message)
-				if f := a.In(forum); thread == rights.Gone || !a.Admits(f.Visible, f.Mask, author, author, thread) {
+				if f := a.In(forum); thread == rights.Gone || !a.SeesWith(f.Visible, f.Mask, author, author, thread) {
 					p.Thread = ""
 				}
 				p.State = rights.VisibilityNames[visibility]

@@ -120,7 +120,7 @@ func threadList(a *rights.Actor, id int64) error {
 		return kernel.NotFound()
 	}
 	if !f.Seen {
-		a.Looked(id)
+		a.LogLook(id)
 	}
 	if !f.Mask.Has(rights.ThreadView) {
 		return kernel.Forbidden("forumId", "no_permission", "you may not read the threads of this forum")
@@ -222,7 +222,7 @@ func (s *Service) Recent(
 		now := s.Moment()
 		for _, t := range page {
 			p, err := content.PostFor(c, a, t, t.First)
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {
@@ -262,7 +262,7 @@ func (s *Service) Forum(
 // viewForum returns the view of a forum for the actor.
 func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
-		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
+		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.NilIfZero(f.Parent), Depth: f.Depth,
 		Position:    f.Position,
 		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []content.PrefixInfo{},
 		Answers: f.Answers,
@@ -275,7 +275,7 @@ func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo
 	}
 	// Otherwise counts and times would reveal threads that the actor does not see.
 	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
-		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.LastAt)
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.NilIfZero(f.LastAt)
 	}
 	if a.User != nil {
 		view.Can.PostThread = s.mayStart(a, f) == nil

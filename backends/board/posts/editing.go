@@ -154,7 +154,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !staff && s.windowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
-		err = s.rights.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
+		err = s.rights.LogIfAdministrator(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
 	} else {
 		err = s.rights.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
 	}

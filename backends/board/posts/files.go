@@ -199,8 +199,8 @@ func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, l
 	return placed, err
 }
 
-// fileChanged logs a change of the files of another member's post. It holds the post for approval if an edit by the actor
-// would be held, because a picture can show what a text must not say.
+// fileChanged logs a change of the files of another member's post. It holds the post for approval if an edit by the
+// actor would be held, because a picture can show what a text must not say.
 func (s *Service) fileChanged(c store.Conn, a *rights.Actor, placed place, action, name string) error {
 	t, p := placed.thread, placed.post
 	if !a.Owns(p.Author) {

@@ -47,7 +47,7 @@ func (s *Service) insert(
 			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.LastAt), t.ID)
 		if err == nil {
-			err = content.Tagged(c, t.ID, max(w.now, t.LastAt))
+			err = content.UpdateTagOrder(c, t.ID, max(w.now, t.LastAt))
 		}
 	default:
 		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)

@@ -210,7 +210,7 @@ func (s *Service) moderate(
 		if p.Visibility != from {
 			return done, kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
 		}
-		if err := d.holds(c, t, p); err != nil {
+		if err := d.checkVersion(c, t, p); err != nil {
 			return done, err
 		}
 		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
@@ -240,8 +240,8 @@ func (s *Service) moderate(
 	})
 }
 
-// holds returns an error if the post has another version than the decision is about.
-func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error {
+// checkVersion returns an error if the post has another version than the decision is about.
+func (d Decision) checkVersion(c store.Conn, t *content.Thread, p *content.Post) error {
 	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
 		return err
 	}

@@ -67,7 +67,7 @@ func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 func (s *Service) StartThread(
 	ctx context.Context, a *rights.Actor, forum int64, request NewThread, once Once,
 ) (Posted, error) {
-	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
+	checkedTitle, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body, err := s.compose(ctx, a, request.Message)
 	if err != nil {
 		return Posted{}, err
@@ -87,14 +87,14 @@ func (s *Service) StartThread(
 		if err := checkPrefix(a, f, request.Prefix); err != nil {
 			return done, err
 		}
-		w, err := s.author(c, a, look, body)
+		w, err := s.applyRules(c, a, look, body)
 		if err != nil {
 			return done, err
 		}
-		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(given) {
+		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(checkedTitle) {
 			w.hold(a.In(f.ID).Mask, "word_filter")
 		}
-		title, err := filteredTitle(a, given)
+		title, err := filteredTitle(a, checkedTitle)
 		if err != nil {
 			return done, err
 		}
@@ -122,7 +122,7 @@ func (s *Service) StartThread(
 		if !f.Open || !f.AllowThreads {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.rights.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w,
@@ -150,7 +150,7 @@ func (s *Service) Reply(
 		if body.err != nil {
 			return done, body.err
 		}
-		w, err := s.author(c, a, look, body)
+		w, err := s.applyRules(c, a, look, body)
 		if err != nil {
 			return done, err
 		}
@@ -162,7 +162,7 @@ func (s *Service) Reply(
 		if !f.Open || !f.AllowReplies || t.Locked {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.rights.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
@@ -251,9 +251,9 @@ type writing struct {
 	followed   bool        // whether anybody else follows the thread or forum
 }
 
-// author applies the rules of posting to a message of the actor, and returns the post to insert. The flood limits are
-// charged only after all other rules that can refuse a post.
-func (s *Service) author(c store.Conn, a *rights.Actor, input *ruleInput, body composed) (w writing, err error) {
+// applyRules applies the rules of posting to a message of the actor, and returns the post to insert. The flood limits
+// are charged only after all other rules that can refuse a post.
+func (s *Service) applyRules(c store.Conn, a *rights.Actor, input *ruleInput, body composed) (w writing, err error) {
 	w = writing{now: s.Moment(), id: input.id, followed: input.followed}
 	f, starts := input.forum, input.thread == nil
 	set := a.Rights.Settings
@@ -299,7 +299,7 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now
 	if f.FloodSeconds.Valid { // a separate bucket: one post here may count for longer than elsewhere
 		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &forumFull
 		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&forumFull)
-		if err := kernel.OrNone(err); err != nil {
+		if err := kernel.IgnoreNoRows(err); err != nil {
 			return err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ruleInput holds all data on which the rules of posting depend. It is read in one round trip, since other writers in the
-// same thread wait meanwhile.
+// ruleInput holds all data on which the rules of posting depend. It is read in one round trip, since other writers in
+// the same thread wait meanwhile.
 type ruleInput struct {
 	thread   *content.Thread // nil if a new thread is to be started
 	forum    *content.Forum
@@ -46,7 +46,7 @@ func (s *Service) inputForReply(c store.Conn, a *rights.Actor, id int64) (*ruleI
 		" ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ?",
 		a.ID(), id, s.Moment().Add(-time.Duration(a.Rights.Settings.DuplicateSeconds)*time.Second))
-	if err := s.ask(input, c, a, &q, "thread", id); err != nil {
+	if err := s.readAll(input, c, a, &q, "thread", id); err != nil {
 		return nil, err
 	}
 	return input, content.SeesForum(a, input.thread.Forum)
@@ -60,7 +60,7 @@ func (s *Service) inputForThread(c store.Conn, a *rights.Actor, id int64) (*rule
 	input := new(ruleInput)
 	var q store.Questions
 	q.Row(input.scanForum, content.ForumByID, id)
-	return input, s.ask(input, c, a, &q, "forum", id)
+	return input, s.readAll(input, c, a, &q, "forum", id)
 }
 
 func (in *ruleInput) scanForum(r store.Row) (err error) {
@@ -68,9 +68,9 @@ func (in *ruleInput) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// ask adds the queries that new threads and replies have in common, about followers and the author. It then sends all
-// queries.
-func (s *Service) ask(input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
+// readAll adds the queries that new threads and replies have in common, about followers and the author. It then sends
+// all queries.
+func (s *Service) readAll(input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
 	q.Row(func(r store.Row) error { return r.Scan(&input.followed) },
 		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none'"+
 			" AND user_id <> ?)", target, id, a.ID())

@@ -58,9 +58,9 @@ func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) e
 	return s.mayReply(a, f, t)
 }
 
-// Titled locks and returns a thread. It returns an error unless the actor may change the thread's title, and so its
-// tags.
-func (s *Service) Titled(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
+// LockForTitle locks and returns a thread. It returns an error unless the actor may change the thread's title, and so
+// its tags.
+func (s *Service) LockForTitle(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
 	t, err := content.ThreadFor(c, a, thread, c.Lock())
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (s *Service) Bookmarks(
 		rows, next = store.CutAt(rows, limit, func(b Bookmark) int64 { return b.ID })
 		for _, b := range rows {
 			t, p, err := content.PostByID(c, a, b.Post.ID, "")
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {
@@ -76,7 +76,7 @@ func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, e
 		return marked, nil
 	}
 	return marked, c.All("SELECT post_id, id FROM board_bookmarks WHERE user_id = ? AND post_id IN ("+
-		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.Into(marked))
+		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.CollectInto(marked))
 }
 
 // BookmarkOf returns the note of the actor's bookmark of a post, and whether the actor has bookmarked the post.
@@ -84,7 +84,7 @@ func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT note FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post).Scan(&note)
 		bookmarked = err == nil
-		return kernel.OrNone(err)
+		return kernel.IgnoreNoRows(err)
 	})
 	return note, bookmarked, err
 }

@@ -208,7 +208,7 @@ func (a *Actor) SpendReaction(c store.Conn, forum int64, now kernel.Moment) erro
 func (s *Service) Logged(
 	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
 ) error {
-	if a.beyond(forum, right) {
+	if a.onlyAsAdministrator(forum, right) {
 		detail = kernel.JoinDetail(AsAdministrator, detail)
 	}
 	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at)"+
@@ -253,7 +253,7 @@ func (a *Actor) CheckOffline() error {
 	case !a.Rights.Board.Has(BoardViewOffline):
 		return set.OfflineAnswer()
 	case !a.Rights.natural.Has(BoardViewOffline):
-		a.Looked(0)
+		a.LogLook(0)
 	}
 	return nil
 }

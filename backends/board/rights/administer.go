@@ -39,25 +39,25 @@ func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn
 	})
 }
 
-// Survey runs fn, which reads data that only administrators may see. It returns an error for other actors.
-func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
+// ReadAsAdministrator runs fn, which reads data that only administrators may see. It returns an error for other actors.
+func (s *Service) ReadAsAdministrator(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err
 	}
 	return s.Read(ctx, fn)
 }
 
-// Administered works like Administer and returns the value of fn.
-func Administered[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+// AdministerValue works like Administer and returns the value of fn.
+func AdministerValue[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
 	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
 		return s.Administer(ctx, a, fn)
 	}, fn)
 }
 
-// Surveyed works like Survey and returns the value of fn.
-func Surveyed[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+// ReadAsAdministratorValue works like ReadAsAdministrator and returns the value of fn.
+func ReadAsAdministratorValue[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
 	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
-		return s.Survey(ctx, a, fn)
+		return s.ReadAsAdministrator(ctx, a, fn)
 	}, fn)
 }
 
@@ -79,15 +79,15 @@ func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
 		" JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ?"+
 		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&found)
-	return err == nil, kernel.OrNone(err)
+	return err == nil, kernel.IgnoreNoRows(err)
 }
 
-// Note writes a change of the whole board into the moderation log.
-func (s *Service) Note(c store.Conn, a *Actor, action, detail string) error {
+// LogChange writes a change of the whole board into the moderation log.
+func (s *Service) LogChange(c store.Conn, a *Actor, action, detail string) error {
 	return s.Logged(c, a, action, 0, 0, 0, 0, detail)
 }
 
-// NoteIn writes a change of one forum into the moderation log.
-func (s *Service) NoteIn(c store.Conn, a *Actor, action string, forum int64, detail string) error {
+// LogForumChange writes a change of one forum into the moderation log.
+func (s *Service) LogForumChange(c store.Conn, a *Actor, action string, forum int64, detail string) error {
 	return s.Logged(c, a, action, 0, forum, 0, 0, detail)
 }

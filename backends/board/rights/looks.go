@@ -89,17 +89,17 @@ func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 // AsAdministrator marks log entries of actions that the actor could do only as an administrator.
 const AsAdministrator = "as administrator"
 
-// Looked records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board while
-// it is offline.
-func (a *Actor) Looked(forum int64) {
+// LogLook records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board
+// while it is offline.
+func (a *Actor) LogLook(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))
 	}
 }
 
-// beyond reports whether the actor has a right only as an administrator, in a forum or, if forum is 0, on the whole
-// board.
-func (a *Actor) beyond(forum int64, right Mask) bool {
+// onlyAsAdministrator reports whether the actor has a right only as an administrator, in a forum or, if forum is 0, on
+// the whole board.
+func (a *Actor) onlyAsAdministrator(forum int64, right Mask) bool {
 	if !a.Rights.admin {
 		return false
 	}
@@ -110,9 +110,10 @@ func (a *Actor) beyond(forum int64, right Mask) bool {
 	return !f.Seen || !f.Natural.Has(right)
 }
 
-// Used writes an action into the moderation log if the actor has one of the rights only as an administrator.
-func (s *Service) Used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
-	if !a.beyond(forum, rights) {
+// LogIfAdministrator writes an action into the moderation log if the actor has one of the rights only as an
+// administrator.
+func (s *Service) LogIfAdministrator(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
+	if !a.onlyAsAdministrator(forum, rights) {
 		return nil
 	}
 	return s.Logged(c, a, action, rights, forum, thread, post, "")

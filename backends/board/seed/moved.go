@@ -57,8 +57,8 @@ type MovedForum struct {
 type MovedThread struct {
 	ID, Forum int64
 	Tags      []string
-	// Convert completes the thread before it is checked, for example by converting its texts. Several goroutines call it
-	// for different threads at the same time.
+	// Convert completes the thread before it is checked, for example by converting its texts. Several goroutines call
+	// it for different threads at the same time.
 	Convert func(*SeedThread) error
 }
 
@@ -67,7 +67,7 @@ type MovedFile struct {
 	ID, Post, Author int64
 	Name, Path       string // Path is where its content is
 	At               kernel.Moment
-	Sum              int64 // by content.SumThere, for old addresses that name it so; 0 for others
+	Sum              int64 // by content.MovedSumID, for old addresses that name it so; 0 for others
 }
 
 // MovedError is an error about an element of the import, such as a member or a thread.
@@ -193,7 +193,7 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 				return l.note(c, name, to)
 			})
 			if err == nil {
-				l.tell()
+				l.reportChanges()
 			}
 			return err
 		})
@@ -205,8 +205,8 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 	return nil
 }
 
-// tell calls Changed for the changes that were noted in the transaction.
-func (l *movedLoader) tell() {
+// reportChanges calls Changed for the changes that were noted in the transaction.
+func (l *movedLoader) reportChanges() {
 	for _, note := range l.notes {
 		l.Changed(note)
 	}
@@ -243,7 +243,7 @@ func (l *movedLoader) check() error {
 	if err != nil {
 		return err
 	}
-	l.tell()
+	l.reportChanges()
 	l.progress("members", len(l.Members))
 	for i, m := range l.withPicture() {
 		if _, err := l.picture(m); err != nil {

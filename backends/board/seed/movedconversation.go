@@ -42,7 +42,7 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	if err != nil {
 		return err
 	}
-	return content.NoteMoved(c, l.program, content.MovedConversation, oldID, id)
+	return content.RecordMoved(c, l.program, content.MovedConversation, oldID, id)
 }
 
 // memberHere replaces *id, a member's id in the other program, with the member's new id. If the member has no account,

@@ -30,7 +30,7 @@ func (l *movedLoader) pictures() error {
 		}
 		err = l.service.Write(l.ctx, func(c store.Conn) error {
 			if add != nil {
-				member, err := content.Moved(c, l.program, content.MovedMember, m.ID)
+				member, err := content.MovedID(c, l.program, content.MovedMember, m.ID)
 				if err != nil {
 					return err
 				}

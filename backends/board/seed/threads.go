@@ -330,7 +330,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			if p.Moved != 0 {
 				moved.add(sd.program, content.MovedPost, p.Moved, ids[n])
-				if place := content.PlaceThere(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
+				if place := content.MovedPlaceID(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
 					moved.add(sd.program, content.MovedPlace, place, ids[n])
 				}
 			}

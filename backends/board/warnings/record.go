@@ -152,5 +152,5 @@ func (s *Service) log(c store.Conn, a *rights.Actor, action string, member int64
 	if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {
 		return err
 	}
-	return s.rights.Note(c, a, action, kernel.Brief(name))
+	return s.rights.LogChange(c, a, action, kernel.ForLog(name))
 }

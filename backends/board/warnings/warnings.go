@@ -134,7 +134,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 			return err
 		}
 		if err := s.rights.Logged(c, a, "member.warn", rights.ContentApprove, w.Forum, t.ID, w.Post,
-			fmt.Sprintf("%s, %d points: %s", kernel.Brief(p.AuthorName), w.Points, w.Reason)); err != nil {
+			fmt.Sprintf("%s, %d points: %s", kernel.ForLog(p.AuthorName), w.Points, w.Reason)); err != nil {
 			return err
 		}
 		_, err = c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
@@ -226,7 +226,7 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 		if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {
 			return err
 		}
-		return s.rights.Logged(c, a, "member.unwarn", rights.ContentApprove, w.Forum, 0, w.Post, kernel.Brief(name))
+		return s.rights.Logged(c, a, "member.unwarn", rights.ContentApprove, w.Forum, 0, w.Post, kernel.ForLog(name))
 	})
 }
 

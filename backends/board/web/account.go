@@ -41,7 +41,7 @@ func (c *call) chooseLanguage() error {
 		return err
 	}
 	c.actor.User.Language = tag
-	c.prefer()
+	c.setLanguage()
 	return c.Redirect("/account", c.T("The language is saved."))
 }
 

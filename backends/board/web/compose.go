@@ -96,7 +96,7 @@ func (f *frame) MentionMails() (bool, error) {
 }
 
 func (c *call) wishMentions() error {
-	return c.Then(c.Following.WishMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
+	return c.Then(c.Following.ChooseMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
 		c.T("Saved."))
 }
 

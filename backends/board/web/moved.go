@@ -49,7 +49,7 @@ type oldName struct{ parameter, kind string }
 func oldPage(path, program string, names ...oldName) page {
 	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
-			found, err := c.lead(program, name.kind, c.R.URL.Query().Get(name.parameter))
+			found, err := c.redirectMoved(program, name.kind, c.R.URL.Query().Get(name.parameter))
 			if found || err != nil {
 				return err
 			}
@@ -94,13 +94,13 @@ func (c *call) oldPath() error {
 		if err := guests(c); err != nil || c.Answered() {
 			return err
 		}
-		lead := c.lead
+		lead := c.redirectMoved
 		if f.program == "discourse" || f.program == "flarum" {
-			lead = c.numbered(match[2])
+			lead = c.redirectNumbered(match[2])
 		}
 		found, err := lead(f.program, content.MovedPost, match[3])
 		if !found && err == nil {
-			found, err = c.lead(f.program, oldKinds[match[1]], match[2])
+			found, err = c.redirectMoved(f.program, oldKinds[match[1]], match[2])
 		}
 		if found || err != nil {
 			return err
@@ -109,17 +109,18 @@ func (c *call) oldPath() error {
 	return c.oldTag(path)
 }
 
-// lead redirects to the thing that had this id in another program. found is false if no such thing was imported.
-func (c *call) lead(program, kind, id string) (found bool, err error) {
+// redirectMoved redirects to the thing that had this id in another program. found is false if no such thing was
+// imported.
+func (c *call) redirectMoved(program, kind, id string) (found bool, err error) {
 	oldID, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || oldID < 1 {
 		return false, nil //nolint:nilerr // it names nothing
 	}
-	return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.Moved(r, program, kind, oldID) })
+	return c.redirectTo(kind, func(r store.Conn) (int64, error) { return content.MovedID(r, program, kind, oldID) })
 }
 
-// leadTo redirects to the thing of this kind whose id find returns. found is false if that id is 0.
-func (c *call) leadTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
+// redirectTo redirects to the thing of this kind whose id find returns. found is false if that id is 0.
+func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
 	var id int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {
 		id, err = find(r)

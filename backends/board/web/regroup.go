@@ -277,7 +277,7 @@ func (c *call) outcome(out moderation.Outcome) string {
 	const named = 3
 	sentences := []string{c.T("Done: {n}.", "n", out.Done)}
 	for _, r := range out.Refused[:min(len(out.Refused), named)] {
-		sentences = append(sentences, c.T("Not done in “{thread}”: {why}.", "thread", kernel.Brief(r.Title),
+		sentences = append(sentences, c.T("Not done in “{thread}”: {why}.", "thread", kernel.ForLog(r.Title),
 			"why", strings.TrimSuffix(c.Language().Message(r.Why), ".")))
 	}
 	if more := len(out.Refused) - named; more > 0 {
@@ -305,7 +305,7 @@ func threadNumber(text string) int64 {
 // mergedThread redirects from a thread that was merged into another thread to the new place of its first post. For any
 // other thread it returns err.
 func (c *call) mergedThread(err error, thread int64) error {
-	if !kernel.NotFoundErr(err) {
+	if !kernel.IsNotFound(err) {
 		return err
 	}
 	into, first, merged := c.Moderation.MergedInto(c.Context(), c.actor, thread)
@@ -313,7 +313,7 @@ func (c *call) mergedThread(err error, thread int64) error {
 		return merged
 	}
 	place, err := c.Posts.PlaceOf(c.Context(), c.actor, first, postsPerPage)
-	if kernel.NotFoundErr(err) { // the post was deleted
+	if kernel.IsNotFound(err) { // the post was deleted
 		return c.Redirect("/threads/"+itoa(into), "")
 	}
 	return c.toPlace(place, err)

@@ -319,7 +319,7 @@ func (c *call) deletePost() error {
 		return c.ShowForm(err, "delete", c.T("Delete"), postPage{Post: post, Thread: thread})
 	}
 	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
-	if kernel.NotFoundErr(err) { // the thread was deleted with its first post
+	if kernel.IsNotFound(err) { // the thread was deleted with its first post
 		return c.Redirect("/forums/"+itoa(thread.ForumID), c.T("The thread is deleted."))
 	}
 	return c.Then(err, pages.Slugged("/threads/", thread.ID, thread.Slug), c.T("The post is deleted."))

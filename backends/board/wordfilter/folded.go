@@ -10,8 +10,8 @@ import (
 // in the copy.
 type folded struct {
 	text, folded string
-	// offsets maps the offset of each byte in folded, and that of the end, to an offset in text. It is nil if all offsets
-	// are equal. That is usual: only few letters, such as ſ, have another size in another case.
+	// offsets maps the offset of each byte in folded, and that of the end, to an offset in text. It is nil if all
+	// offsets are equal. That is usual: only few letters, such as ſ, have another size in another case.
 	offsets []int32
 }
 
