@@ -187,8 +187,8 @@ func TestReactionsAndVotesFlood(t *testing.T) {
 	})
 }
 
-// TestVotesAtOnce lets members vote at the same time, each several times, and counts again.
-func TestVotesAtOnce(t *testing.T) {
+// TestVotesInParallel lets members vote at the same time, each several times, and counts again.
+func TestVotesInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

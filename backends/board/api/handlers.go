@@ -41,12 +41,6 @@ func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{list}, err
 }
 
-// ThreadPage is a page of threads.
-type ThreadPage struct {
-	Data       []content.ThreadInfo `json:"data"`
-	NextCursor *string              `json:"nextCursor"`
-}
-
 func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	limit, forum := in.limit(), in.id("forumId")
@@ -64,7 +58,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	return rest.Raw{Type: JsonType, Data: threadPage(list, next)}, nil
 }
 
-// threadPage encodes a ThreadPage as JSON.
+// threadPage encodes a page of threads as JSON: an object with the members data and nextCursor.
 func threadPage(list []content.ThreadInfo, next string) []byte {
 	out := make([]byte, 0, 64+448*len(list)) // enough for most lists
 	out = content.AppendThreads(append(out, `{"data":`...), list)
