@@ -111,7 +111,8 @@ func (p PostInfo) Tag() string { return kernel.Tag(p) }
 // ViewPost returns the view of a post for clients.
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
-		ID: p.ID, ThreadID: p.Thread, Number: p.Number, AuthorUserID: kernel.NilIfZero(p.Author), AuthorUsername: p.AuthorName,
+		ID: p.ID, ThreadID: p.Thread, Number: p.Number,
+		AuthorUserID: kernel.NilIfZero(p.Author), AuthorUsername: p.AuthorName,
 		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion),
 		Visibility: rights.VisibilityNames[p.Visibility], PostedAt: p.Created,
 		EditedAt: kernel.NilIfZero(p.EditedAt), EditCount: p.Edits,

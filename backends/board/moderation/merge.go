@@ -25,7 +25,9 @@ const batch = 500
 // several transactions. If ctx or the process ends meanwhile, ResumeMerges completes the merge.
 //
 // The actor needs the right to move threads in both forums and, to change the title, the right to edit titles.
-func (s *Service) Merge(ctx context.Context, a *rights.Actor, first, second int64, title string) (remaining int64, err error) {
+func (s *Service) Merge(
+	ctx context.Context, a *rights.Actor, first, second int64, title string,
+) (remaining int64, err error) {
 	var merged int64
 	var name string
 	if title != "" {

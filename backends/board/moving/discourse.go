@@ -195,7 +195,8 @@ func (b *discourse) access(f *seed.MovedForum, group string) access {
 	if permission == 0 && !b.restricted[f.ID] {
 		permission = discourseFull
 	}
-	return access{permission != 0, permission == discourseFull, permission == discourseFull || permission == discourseReply}
+	full := permission == discourseFull
+	return access{permission != 0, full, full || permission == discourseReply}
 }
 
 func (b *discourse) topic(r *sqldump.Row) error {

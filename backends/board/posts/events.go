@@ -34,7 +34,8 @@ type reportEvent struct {
 func eventOf(t *content.Thread, p *content.Post) postEvent {
 	return postEvent{
 		ForumID: t.Forum, ThreadID: t.ID, ThreadTitle: t.Title, PostID: p.ID, Number: p.Number,
-		AuthorUserID: kernel.NilIfZero(p.Author), AuthorUsername: p.AuthorName, Visibility: rights.VisibilityNames[p.Visibility],
+		AuthorUserID: kernel.NilIfZero(p.Author), AuthorUsername: p.AuthorName,
+		Visibility: rights.VisibilityNames[p.Visibility],
 	}
 }
 

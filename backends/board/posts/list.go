@@ -287,7 +287,8 @@ func (s *Service) ThreadsBy(
 			if !a.MayIn(forum, rights.ThreadView) || !a.Has(forum, rights.ThreadViewOthers) && !a.Owns(member) {
 				continue
 			}
-			threads, err := store.List(c, content.ScanThread, threadsOfAuthor("= 0").SQL(c.Dialect()), member, forum, lastAt, id, limit+1)
+			threads, err := store.List(c, content.ScanThread, threadsOfAuthor("= 0").SQL(c.Dialect()), member, forum, lastAt, id,
+				limit+1)
 			if err != nil {
 				return err
 			}

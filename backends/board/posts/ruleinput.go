@@ -70,7 +70,9 @@ func (in *ruleInput) scanForum(r store.Row) (err error) {
 
 // readAll adds the queries that new threads and replies have in common, about followers and the author. It then sends
 // all queries.
-func (s *Service) readAll(input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64) error {
+func (s *Service) readAll(
+	input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64,
+) error {
 	q.Row(func(r store.Row) error { return r.Scan(&input.followed) },
 		"SELECT EXISTS (SELECT 1 FROM board_subscriptions WHERE target = ? AND target_id = ? AND mode <> 'none'"+
 			" AND user_id <> ?)", target, id, a.ID())

@@ -80,7 +80,9 @@ func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, e
 }
 
 // BookmarkOf returns the note of the actor's bookmark of a post, and whether the actor has bookmarked the post.
-func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (note string, bookmarked bool, err error) {
+func (s *Service) BookmarkOf(
+	ctx context.Context, a *rights.Actor, post int64,
+) (note string, bookmarked bool, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT note FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post).Scan(&note)
 		bookmarked = err == nil

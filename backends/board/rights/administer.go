@@ -55,7 +55,9 @@ func AdministerValue[T any](ctx context.Context, s *Service, a *Actor, fn func(c
 }
 
 // ReadAsAdministratorValue works like ReadAsAdministrator and returns the value of fn.
-func ReadAsAdministratorValue[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+func ReadAsAdministratorValue[T any](
+	ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error),
+) (T, error) {
 	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
 		return s.ReadAsAdministrator(ctx, a, fn)
 	}, fn)

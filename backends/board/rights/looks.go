@@ -112,7 +112,9 @@ func (a *Actor) onlyAsAdministrator(forum int64, right Mask) bool {
 
 // LogIfAdministrator writes an action into the moderation log if the actor has one of the rights only as an
 // administrator.
-func (s *Service) LogIfAdministrator(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
+func (s *Service) LogIfAdministrator(
+	c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64,
+) error {
 	if !a.onlyAsAdministrator(forum, rights) {
 		return nil
 	}

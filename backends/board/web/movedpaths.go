@@ -21,7 +21,9 @@ func (c *call) redirectNumbered(thread string) func(program, kind, number string
 		if n <= 1 { // the address is that of the thread
 			return false, nil
 		}
-		return c.redirectTo(kind, func(r store.Conn) (int64, error) { return content.MovedPostByNumber(r, program, threadID, n) })
+		return c.redirectTo(kind, func(r store.Conn) (int64, error) {
+			return content.MovedPostByNumber(r, program, threadID, n)
+		})
 	}
 }
 
