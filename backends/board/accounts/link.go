@@ -106,7 +106,7 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 	if err != nil {
 		return err
 	}
-	if language := locale.FromContext(c.Context()); language != nil { // the language of the page on which it is asked for
+	if language := locale.FromContext(c.Context()); language != nil { // the language of the page on which the link is requested
 		if _, err := c.Exec("UPDATE board_links SET language = ? WHERE id = ?", language.Tag(), id); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Service) askLink(
 		}
 		attempted = "too many mails were asked for, to this mail address or"
 		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
-			return err // having to wait is no error, so that the count is committed
+			return err // a wait is not an error here, so that the count is committed
 		}
 		return queue(c)
 	})

@@ -70,7 +70,7 @@ func NewTokens() *Tokens {
 
 // forget removes tokens from the cache, so that they are read from the database again.
 func (t *Tokens) forget(lookups ...string) {
-	t.known.Wait() // entries that are still being added were read before the change
+	t.known.Wait() // entries that are still being added may be from before the change
 	for _, lookup := range lookups {
 		t.known.Del(lookup)
 	}
@@ -294,7 +294,7 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 		if n == 0 {
 			return kernel.NotFound()
 		}
-		return rights.BumpPermissions(c) // the new version makes the caches of other nodes read it again
+		return rights.BumpPermissions(c) // the new version makes other nodes read the token again
 	})
 	s.tokens.forget(lookup)
 	return err

@@ -17,7 +17,7 @@ type TokenRow struct {
 	accounts.TokenInfo
 	User      int64
 	UserName  string
-	RevokedAt kernel.Moment // 0 if it is not revoked
+	RevokedAt kernel.Moment // 0 if the token is not revoked
 	Expired   bool
 }
 

@@ -21,7 +21,7 @@ type PrefixRow struct {
 	ID       int64
 	Label    string
 	Position int64
-	Forums   []int64 // the forums that offer it
+	Forums   []int64 // the forums that offer the prefix
 }
 
 // Prefixes lists the prefixes by their positions.

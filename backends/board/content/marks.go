@@ -13,7 +13,7 @@ import (
 type Marks struct {
 	Read       map[int64]int64         // the id of the last post that was read, by thread
 	Subscribed map[int64]int64         // not 0 for a followed thread
-	ForumRead  map[int64]kernel.Moment // when it was marked as read, by forum
+	ForumRead  map[int64]kernel.Moment // when the forum was marked as read, by forum
 }
 
 // MarksOf returns the actor's marks for a page of threads. The marks of a guest are empty.

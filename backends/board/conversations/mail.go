@@ -48,8 +48,8 @@ func UnreadIn(c store.Conn, a *rights.Actor, id, message int64) (author string, 
 
 // Preferences are a member's settings for private messages.
 type Preferences struct {
-	Mails   bool // mails about new ones
-	Accepts bool // that others may start conversations with it
+	Mails   bool // the member gets mails about new messages
+	Accepts bool // others may start conversations with the member
 }
 
 // Preferences returns the actor's settings for private messages.

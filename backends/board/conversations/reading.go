@@ -23,7 +23,7 @@ type Conversation struct {
 	Last   int64 // the id of the last message
 	LastAt kernel.Moment
 	Unread bool
-	People []Person // those who take part, with the actor
+	People []Person // the participants, including the actor
 }
 
 // listing returns the query for a member's conversations, sorted by their last messages, newest first. Its arguments
@@ -110,9 +110,9 @@ func scanMessage(r store.Row) (m Message, err error) {
 type Reading struct {
 	ID       int64
 	Title    string
-	People   []Person  // those who take part, with the actor
+	People   []Person  // the participants, including the actor
 	Messages []Message // oldest first
-	Earlier  int64     // the message before which the previous page ends; 0 if there is none
+	Earlier  int64     // the value of before for the previous page; 0 if there is none
 }
 
 // Open returns up to limit messages of a conversation in which the actor participates: the last ones or, if before is

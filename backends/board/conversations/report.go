@@ -122,7 +122,7 @@ func (s *Service) admitReport(c store.Conn, a *rights.Actor) error {
 // MessageReport is an open report of a message.
 type MessageReport struct {
 	ID       int64
-	User     Person // who reported it
+	User     Person // the member who has reported the message
 	Reason   string
 	At       kernel.Moment
 	Messages []Message // oldest first; the reported one is the last

@@ -29,8 +29,8 @@ const (
 // These are the kinds of places where a draft can be posted.
 const (
 	Reply   = "reply"   // in the thread with the id of the place
-	Thread  = "thread"  // in the forum with that id
-	Message = "message" // in the conversation with that id, or in a new one if it is 0
+	Thread  = "thread"  // in the forum with the id of the place
+	Message = "message" // in the conversation with the id of the place, or in a new one if the id is 0
 )
 
 // Place is where a draft is to be posted.
@@ -146,7 +146,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 
 // Delete deletes the actor's draft for a place, if there is one.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, place Place) error {
-	if d, err := s.Of(ctx, a, place); err != nil || d == nil { // most posts have none, and a write costs more
+	if d, err := s.Of(ctx, a, place); err != nil || d == nil { // most posts have no draft, and a write costs more than a read
 		return err
 	}
 	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), place.Kind, place.ID)

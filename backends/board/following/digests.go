@@ -13,7 +13,7 @@ import (
 // Digests holds the times at which a member gets digests.
 type Digests struct {
 	Hour int64          // of the member's day, from 0 to 23
-	Day  time.Weekday   // of the weekly ones
+	Day  time.Weekday   // of weekly digests
 	Zone *time.Location // the time zone of the member
 
 	anchor kernel.Moment // as stored, see anchorOf

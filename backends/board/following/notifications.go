@@ -26,12 +26,12 @@ type Notification struct {
 	Created      kernel.Moment
 	Read         kernel.Moment
 	Title        string
-	Count        int64 // of a notification of reactions: how many members have reacted by now
+	Count        int64 // for reactions: how many members have reacted by now
 }
 
 const (
 	notificationBatch   = 100
-	notificationBatches = 20 // how many batches are read for one page if much of them is hidden
+	notificationBatches = 20 // the maximum number of batches for one page if many notifications are hidden
 )
 
 // Notifications lists the actor's notifications of posts that the actor still sees, newest first. after is the previous
@@ -60,7 +60,7 @@ func (s *Service) Notifications(
 				last = n.ID
 				t, _, err := content.PostByID(c, a, n.Post, "")
 				if kernel.IsNotFound(err) && n.Kind == KindWarning {
-					list = append(list, n) // the member is told of it although the post is deleted
+					list = append(list, n) // the member is notified although the post is deleted
 					continue
 				}
 				if kernel.IsNotFound(err) {

@@ -24,8 +24,8 @@ const (
 
 // The values of Settings.Tags: where the tags of threads come from.
 const (
-	TagsList = "list" // authors choose among those of the administrators
-	TagsFree = "free" // authors write what they like
+	TagsList = "list" // authors choose among the tags of administrators
+	TagsFree = "free" // authors may write any tag
 )
 
 // Settings holds the values that administrators can set for the whole board. A change takes effect with the next
@@ -49,16 +49,16 @@ type Settings struct {
 	ConfirmMail    bool   // new members must first open a link that is mailed to them
 	ReservedNames  string // names that new members cannot choose, one on each line
 	FormSeconds    int64  // a registration form sent sooner is refused; 0: no limit
-	NetworkMembers int64  // how many may join from one network per day; 0: no limit
-	Question       string // which new members must answer; empty: there is none
-	Answers        string // the accepted ones, one on each line
+	NetworkMembers int64  // members who may join from one network per day; 0: no limit
+	Question       string // that new members must answer; empty: no question
+	Answers        string // the accepted answers, one on each line
 
-	HoldFirst      int64 // so many first posts of each member are held
+	HoldFirst      int64 // the number of first posts of each member that are held
 	NewMemberPosts int64 // a member with fewer visible posts counts as new
 	NewMemberLinks int64 // a post of a new member with more links is held
-	NewMemberTwice int64 // a post of a new member with the text of one of so many last posts is held; 0: none
+	NewMemberTwice int64 // a new member's post that repeats one of so many last posts is held; 0: not held
 
-	WarningDays        int64 // for which a warning counts, where the moderator says nothing else
+	WarningDays        int64 // the default number of days for which a warning counts
 	WarningHold        int64 // points from which all posts of a member are held; 0: never
 	WarningSuspend     int64 // points from which a member is suspended; 0: never
 	WarningSuspendDays int64

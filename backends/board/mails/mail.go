@@ -60,7 +60,7 @@ type Mailing struct {
 	// Threads holds the threads with new posts that the member may see now. A mailing without Threads, Messages and
 	// Link is not sent.
 	Threads []MailThread
-	More    int // how many threads there are beyond these
+	More    int // the number of further threads
 	// Forum is the forum of all threads. It is empty if the threads are in several forums.
 	Forum MailForum
 	// Messages holds the conversations with private messages that the member has not read. A mail about messages has no
@@ -445,7 +445,7 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 			return nil
 		}
 		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
-		m.Key += "." + secret.New()[:10] // mail programs must not take it for a copy of the previous mail
+		m.Key += "." + secret.New()[:10] // so that mail programs do not take the mail for a copy of the previous one
 		if err != nil || m.Language != "" {
 			return err
 		}

@@ -48,7 +48,7 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 // the text of the messages.
 type MailMessage struct {
 	ID     int64  // of the conversation
-	Author string // who wrote the message that the mail is about
+	Author string // the author of the message
 }
 
 // composeMessages sets the address of a mailing, and the conversations that the member has not read. The address stays

@@ -123,7 +123,7 @@ func eachText(rendered string, change func(raw string) string) string {
 		return rendered
 	}
 	var out strings.Builder
-	skipped := 0 // open elements whose text stays as it is
+	skipped := 0 // open elements whose text is not changed
 	z := tokens.NewTokenizer(strings.NewReader(rendered))
 	for {
 		kind := z.Next()

@@ -80,7 +80,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err := move.moveAll(ids); err != nil {
 			return err
 		}
-		to.Replies-- // it counts all but the first
+		to.Replies-- // replies are all posts except the first
 		if err := reindex(c, to, to.First, true); err != nil {
 			return err
 		}

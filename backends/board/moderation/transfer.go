@@ -122,7 +122,7 @@ func (t *transfer) save() error {
 			return err
 		}
 		if thread.Visibility == gone {
-			continue // has no posts
+			continue // the thread has no posts left
 		}
 		if err := content.LastOfThread(t.c, thread); err != nil {
 			return err

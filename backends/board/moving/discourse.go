@@ -37,15 +37,15 @@ type discourse struct {
 	settings      map[string]bool
 	mails, hashes map[int64]string  // by user
 	restricted    map[int64]bool    // categories
-	permissions   map[int64]int64   // of members, by category; the lowest means the most
-	private       map[int64]string  // the titles of private topics; one that is left out has none
+	permissions   map[int64]int64   // of members, by category; the lowest value permits most
+	private       map[int64]string  // the titles of private topics; empty for topics that are left out
 	people        map[int64][]int64 // by private topic
 	uploads       map[int64]seed.MovedFile
 	pictures      map[int64]int64 // the uploads that are pictures of users
 	tags          map[int64]string
 	topicTags     map[int64][]int64
 	tagGroups     map[int64][]int64 // by tag
-	open          map[int64]bool    // of groups of tags that not all may use: everybody sees them
+	open          map[int64]bool    // by tag group with permissions: whether everybody sees its tags
 	otherPosts    int64             // posts that are left out
 }
 
@@ -155,7 +155,7 @@ func (b *discourse) mail(r *sqldump.Row) error {
 func discourseHash(r *sqldump.Row) string {
 	digits, rounds := r.Text("password_hash"), 0
 	sum, err := hex.DecodeString(digits)
-	algorithm := cmp.Or(r.Text("password_algorithm"), "$pbkdf2-sha256$i=64000,l=32$") // which it once was for all
+	algorithm := cmp.Or(r.Text("password_algorithm"), "$pbkdf2-sha256$i=64000,l=32$") // the algorithm of earlier versions
 	if _, e := fmt.Sscanf(algorithm, "$pbkdf2-sha256$i=%d,l=32$", &rounds); err != nil || e != nil || len(sum) == 0 {
 		return digits
 	}
@@ -207,7 +207,7 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	}
 	switch kind := r.Text("archetype"); {
 	case kind == "private_message":
-		if b.private[t.id] = t.title; deleted || r.Int("user_id") <= 0 { // the program itself has begun it
+		if b.private[t.id] = t.title; deleted || r.Int("user_id") <= 0 { // begun by the program itself
 			b.private[t.id] = ""
 		}
 		return nil
@@ -247,7 +247,7 @@ func (b *discourse) tagGroup(r *sqldump.Row) error {
 
 func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	_, path, local := strings.Cut(r.Text("url"), "/uploads/")
-	if !local { // it is in a storage service
+	if !local { // the file is in a storage service
 		path = r.Text("url")
 	}
 	return seed.MovedFile{

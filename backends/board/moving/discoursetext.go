@@ -25,7 +25,7 @@ var (
 // discourseMarkdown converts a text of Discourse to Markdown of the board. Discourse writes Markdown too, but with
 // other quotations, file addresses and line breaks. files are the files of the post.
 func discourseMarkdown(raw string, files []seed.MovedFile) string {
-	const other, blank, words = 0, 1, 2 // what the line before is
+	const other, blank, words = 0, 1, 2 // the kind of the previous line
 	var lines []string
 	prefix, code, before := "", "", other
 	add := func(line string, kind int) {

@@ -31,7 +31,7 @@ type flarum struct {
 
 	tags      map[int64]flarumTag
 	tagged    map[int64][]int64         // the tags of discussions
-	granted   map[flarumPermission]bool // what groups may do
+	granted   map[flarumPermission]bool // the permissions of groups
 	likes     map[int64][]int64         // the members who like a post
 	uuids     map[int64]string          // of files
 	postOf    map[int64]int64           // of files
@@ -171,7 +171,7 @@ func (b *flarum) user(r *sqldump.Row) error {
 	}
 	avatar := r.Text("avatar_url")
 	if avatar != "" {
-		avatar = path.Base(avatar) // versions before 1 have a whole address
+		avatar = path.Base(avatar) // versions before 1 store a whole URL
 	}
 	b.member(m, false, avatar)
 	return nil

@@ -42,8 +42,8 @@ type flarumWriter struct {
 type flarumElement struct {
 	name   string
 	attrs  map[string]string
-	bbcode bool // it was written as BBCode
-	silent bool // its content is not shown
+	bbcode bool // the element was written as BBCode
+	silent bool // the element's content is skipped
 }
 
 // flarumMarks maps the elements of BBCode to the Markdown at their beginning and end. The marks of other elements are
@@ -164,7 +164,7 @@ func (w *flarumWriter) end() {
 // put writes text, with the marks of all open quotations before each line.
 func (w *flarumWriter) put(text string) {
 	if w.apart && text != "" {
-		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // what follows is not a part of the quotation
+		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // the following text is not a part of the quotation
 	}
 	before := "\n" + strings.Repeat("> ", min(w.quotes, maxMarks))
 	_, _ = w.out.WriteString(strings.ReplaceAll(text, "\n", before)) // never fails

@@ -20,9 +20,9 @@ import (
 
 // Options are the options of an import.
 type Options struct {
-	From   string // the program, of Programs
+	From   string // the program; one of Programs
 	Dump   string // the path of the dump
-	Prefix string // of the names of tables; empty means that of the program by default
+	Prefix string // of table names; empty means the program's default
 	// Attachments is the folder with the files of posts. If it is empty, files are left out.
 	Attachments string
 	// Avatars is the folder with the pictures of members. If it is empty, pictures are left out. Discourse has the

@@ -71,9 +71,9 @@ func (b *mybb) user(r *sqldump.Row) error {
 	if r.Int("usergroup") == mybbAwaiting {
 		m.State = "awaiting"
 	}
-	avatar, _, _ := strings.Cut(r.Text("avatar"), "?") // behind the question mark is when it was uploaded
+	avatar, _, _ := strings.Cut(r.Text("avatar"), "?") // the time of the upload follows the question mark
 	if r.Has("avatartype") && r.Text("avatartype") != "upload" {
-		avatar = "" // it is elsewhere
+		avatar = "" // the picture is on another host
 	}
 	if avatar != "" {
 		avatar = path.Base(avatar)
@@ -167,7 +167,7 @@ func mybbVisibility(r *sqldump.Row) int64 {
 func (b *mybb) row(r *sqldump.Row) error {
 	closed := r.Text("closed")
 	if strings.HasPrefix(closed, "moved|") || r.Int("visible") == mybbDraft {
-		return nil // the thread is elsewhere, or only its author knows it
+		return nil // the thread was moved, or is a draft of its author
 	}
 	if r.Int("poll") != 0 {
 		b.polls++

@@ -24,7 +24,7 @@ const (
 	phpbbForumLink     = 2
 
 	phpbbTopicLocked = 1 // topic_status
-	phpbbTopicShadow = 2 // where a topic was that has been moved
+	phpbbTopicShadow = 2 // a link at the former place of a moved topic
 
 	phpbbApproved = 1 // topic_visibility and post_visibility; 0 is unapproved
 	phpbbDeleted  = 2
@@ -35,7 +35,7 @@ type phpbb struct {
 	*reader
 
 	groups phpbbGroups
-	salt   string // what the names of pictures begin with
+	salt   string // the prefix of the names of pictures
 }
 
 // readPHPBB opens and reads a dump of phpBB.
@@ -92,7 +92,7 @@ func (b *phpbb) user(r *sqldump.Row) error {
 		m.State = "awaiting"
 	}
 	avatar := ""
-	if kind := r.Text("user_avatar_type"); kind == "avatar.driver.upload" || kind == "1" { // 1 is that of phpBB 3.0
+	if kind := r.Text("user_avatar_type"); kind == "avatar.driver.upload" || kind == "1" { // 1 is the value of phpBB 3.0
 		avatar = fmt.Sprintf("%d%s", id, path.Ext(r.Text("user_avatar")))
 	}
 	b.member(m, r.Text("user_sig") != "", avatar)
@@ -189,7 +189,7 @@ func (b *phpbb) topic(r *sqldump.Row) error {
 		sticky: r.Int("topic_type") != 0, locked: r.Int("topic_status") == phpbbTopicLocked,
 	}
 	if r.Int("topic_status") == phpbbTopicShadow || r.Int("topic_moved_id") != 0 {
-		return nil // the topic is elsewhere
+		return nil // the topic was moved
 	}
 	if r.Text("poll_title") != "" {
 		b.polls++

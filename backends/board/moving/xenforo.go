@@ -35,7 +35,7 @@ type xenforo struct {
 	data    map[int64]xfData  // the contents of files
 	entries map[xfEntry]int64 // the values of permissions
 	titles  map[int64]string  // of conversations
-	people  map[int64][]int64 // by conversation; they have all its messages
+	people  map[int64][]int64 // the participants, by conversation
 	read    map[xfReader]int64
 }
 
@@ -96,7 +96,7 @@ func (b *xenforo) finish() {
 	}
 	files := b.files[:0]
 	for _, f := range b.files {
-		data, known := b.data[f.Author] // the id of its content
+		data, known := b.data[f.Author] // Author is the id of the content here
 		if !known {
 			b.leftOut(&seed.MovedError{Kind: content.MovedFile, ID: f.ID, Err: errors.New("its content is not in the dump")})
 			continue
@@ -239,7 +239,7 @@ func xfVisibility(state string) int64 {
 func (b *xenforo) row(r *sqldump.Row) error {
 	switch r.Text("discussion_type") {
 	case "redirect":
-		return nil // the thread is elsewhere
+		return nil // the thread was moved
 	case "poll":
 		b.polls++
 	}

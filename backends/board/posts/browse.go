@@ -17,7 +17,7 @@ import (
 type ForumEntry struct {
 	content.ForumInfo
 	Unread bool
-	Last   *content.ThreadInfo // the thread with the newest post; nil if there is none that the actor sees
+	Last   *content.ThreadInfo // the thread with the newest post that the actor sees, or nil
 }
 
 // forumsAbove returns the ancestors of a forum, from the root down.

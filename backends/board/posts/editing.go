@@ -103,7 +103,7 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 	var posts int64
 	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
 	if a.Owns(p.Author) && p.Visibility == rights.Visible {
-		posts-- // as it was when the post was written
+		posts-- // the number when the post was written
 	}
 	return posts < set.NewMemberPosts, err
 }

@@ -213,11 +213,11 @@ func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 
 // composed is a message that was checked, filtered and rendered before the transaction in which it is posted.
 type composed struct {
-	unfiltered string // as it was sent
+	unfiltered string // the text that was sent
 	text, html string // after the word filter
-	held       bool   // given contains a word that holds posts
+	held       bool   // unfiltered contains a word that holds posts
 	err        error
-	unfit      error // why text is not allowed although given is
+	unfit      error // why text is not allowed although unfiltered is
 }
 
 // compose checks, filters and renders a message. This is slow, so it is done before the transaction, for which other
@@ -246,7 +246,7 @@ type writing struct {
 	now        kernel.Moment
 	visibility int64
 	reason     string      // why the post is held
-	rights     rights.Mask // the rights that it needed to pass
+	rights     rights.Mask // the rights that the post needed to pass
 	id         int64       // 0 if the insert of its row assigns it
 	followed   bool        // whether anybody else follows the thread or forum
 }

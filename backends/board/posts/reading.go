@@ -40,8 +40,8 @@ type PostView struct {
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
 	Attach, Warn, React, IsAnswer, Bookmarked       bool
-	Answers                                         bool // the actor may mark it as the answer, or take that back
-	Ignored                                         bool // the actor ignores its author
+	Answers                                         bool // the actor may mark the post as the answer, or remove the mark
+	Ignored                                         bool // the actor ignores the post's author
 	Reactions                                       []reactions.Count
 	Attachments                                     []attachments.Attachment
 }

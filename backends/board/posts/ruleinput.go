@@ -15,15 +15,15 @@ type ruleInput struct {
 	thread   *content.Thread // nil if a new thread is to be started
 	forum    *content.Forum
 	followed bool     // whether anybody else follows the thread or forum
-	recent   []string // hashes of what the author has just written in the thread
+	recent   []string // hashes of the author's latest posts in the thread
 	id       int64    // the id for the new post; 0 if its insert assigns one
 
 	// These fields describe the author.
-	missing   error            // why nothing is known about the author
+	missing   error            // the error of reading the author's row
 	full      [3]kernel.Moment // when each flood limit is fully available again
 	posts     int64
 	moderated bool
-	oldest    kernel.Moment // when the post was written with which the daily limit was reached; 0 if it was not
+	oldest    kernel.Moment // the time of the post that exhausted the daily limit, or 0
 }
 
 // inputForReply reads all data on which the decision about a reply depends, and locks the thread and its author. As the

@@ -12,8 +12,8 @@ import (
 
 // Unread lists threads with posts that a member has not read, newest activity first.
 type Unread struct {
-	Followed []content.ThreadInfo // all that the member follows; empty on later pages
-	Others   []content.ThreadInfo // a page of the others
+	Followed []content.ThreadInfo // all unread threads that the member follows; empty on later pages
+	Others   []content.ThreadInfo // a page of the other unread threads
 	Next     string               // the cursor of the next page; empty on the last one
 }
 

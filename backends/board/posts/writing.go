@@ -89,7 +89,7 @@ func (s *Service) Preview(ctx context.Context, a *rights.Actor, message string, 
 // them by their paths instead of their names.
 func Quote(p content.PostInfo, files []attachments.Attachment) string {
 	var named []string
-	for _, f := range slices.Backward(files) { // several files may have a name: the newest one counts
+	for _, f := range slices.Backward(files) { // if several files have the same name, the newest one counts
 		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
 		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
 		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ",

@@ -15,7 +15,7 @@ import (
 // These are the limits of bookmarks.
 const (
 	MaxBookmarks = 5000 // of one member
-	MaxNote      = 200  // characters of the note at a bookmark
+	MaxNote      = 200  // characters of a bookmark's note
 )
 
 // Bookmark is a post that a member has bookmarked. To bookmark a thread, a member bookmarks its first post.

@@ -276,7 +276,7 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	restrict := ^Mask(0)
 	for _, id := range ids {
 		g := a.Groups[id]
-		if g == nil { // deleted since the member's groups were read
+		if g == nil { // the group was deleted after the member's groups were read
 			continue
 		}
 		groups = append(groups, g)

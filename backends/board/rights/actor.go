@@ -32,8 +32,8 @@ type User struct {
 	PostCount      int64
 	JoinedAt       kernel.Moment
 	Title, Bio     string
-	TimeZone       string // its IANA name
-	Language       string // the tag of the language that the member has chosen; empty: none
+	TimeZone       string // the IANA name of the member's time zone
+	Language       string // the tag of the chosen language; empty: none
 	Groups         []int64
 }
 

@@ -19,7 +19,7 @@ import (
 // Moved is the content of a forum that ran on another program, to be imported.
 type Moved struct {
 	Program string // such as phpbb
-	Digest  string // identifies what is imported, so that an interrupted import goes on
+	Digest  string // identifies the import, so that an interrupted import can continue
 	Members []MovedMember
 	Forums  []MovedForum // parents before their children
 	Files   []MovedFile
@@ -65,9 +65,9 @@ type MovedThread struct {
 // MovedFile is a file attached to a post of the other program.
 type MovedFile struct {
 	ID, Post, Author int64
-	Name, Path       string // Path is where its content is
+	Name, Path       string // Path is the file with the content
 	At               kernel.Moment
-	Sum              int64 // by content.MovedSumID, for old addresses that name it so; 0 for others
+	Sum              int64 // from content.MovedSumID, for old URLs with the file's sum; 0: none
 }
 
 // MovedError is an error about an element of the import, such as a member or a thread.

@@ -36,7 +36,7 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 		}
 	}
 	if err != nil {
-		return &MovedError{content.MovedConversation, oldID, "", err} // no private title
+		return &MovedError{content.MovedConversation, oldID, "", err} // private titles are not reported
 	}
 	id, err := conversations.Import(c, v)
 	if err != nil {

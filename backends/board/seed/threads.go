@@ -27,7 +27,7 @@ const (
 	SeedThreads = 500
 	seedPosts   = 2000
 
-	maxSeedPosts = 100_000 // the most posts of one thread
+	maxSeedPosts = 100_000 // the maximum number of posts in one thread
 )
 
 // readyThread is a thread of a fixture, checked and rendered by prepare.

@@ -29,7 +29,7 @@ type Note struct {
 // Record holds the warnings of a member and the notes about the member.
 type Record struct {
 	Warnings []Warning // for posts in forums in which the actor may approve posts
-	Points   int64     // that count now, of all warnings
+	Points   int64     // the sum of the points that count now
 	Notes    []Note
 }
 

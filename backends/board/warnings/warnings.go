@@ -42,8 +42,8 @@ type Warning struct {
 	Points                  int64
 	Created                 kernel.Moment
 	Expires                 kernel.Moment // 0: never
-	Suspended               kernel.Moment // the end of the suspension that it led to, or 0
-	Withdrawn               kernel.Moment // 0: it was not
+	Suspended               kernel.Moment // the end of the suspension that the warning caused, or 0
+	Withdrawn               kernel.Moment // 0: not withdrawn
 	WithdrawnBy             string
 }
 
@@ -185,7 +185,7 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 	if _, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", until, w.Member); err != nil {
 		return err
 	}
-	return rights.BumpPermissions(c) // with the next request, also with a token that is in memory
+	return rights.BumpPermissions(c) // takes effect with the next request, even with a cached token
 }
 
 // Withdraw withdraws a warning, whose points no longer count. A suspension that the warning caused ends, unless another

@@ -102,7 +102,7 @@ func (c *call) issueToken() error {
 		page.Name, page.Scopes, page.Days = request.Name, request.Scopes, days
 		return c.ShowForm(refusal, "tokens", c.T("Tokens"), page)
 	}
-	page.Made = token // only in this answer, as the token is stored nowhere
+	page.Made = token // only in this response, as the token is not stored
 	return c.Show("tokens", c.T("Tokens"), page)
 }
 

@@ -18,7 +18,7 @@ type manageForm struct {
 	Prefix int64
 	Target int64
 	Other  string // the thread to merge with
-	Kept   string // the title after that
+	Kept   string // the title after merging
 }
 
 func (c *call) manageForm() (*manageForm, error) {

@@ -106,7 +106,7 @@ type queueItem struct {
 	admin.QueueItem
 	Focus bool
 	Then  int64  // the post to look at next
-	Why   string // why the post is held, in words for people
+	Why   string // the reason for which the post is held, as a text for people
 }
 
 var heldBecause = map[string]string{
@@ -202,7 +202,7 @@ type reportsPage struct {
 	listing
 	Items        []reportItem
 	Messages     []conversations.MessageReport
-	MoreMessages bool // than those in Messages
+	MoreMessages bool // there are more reported messages than Messages
 }
 
 type reportItem struct {

@@ -18,7 +18,7 @@ func (c *call) redirectNumbered(thread string) func(program, kind, number string
 	return func(program, kind, number string) (bool, error) {
 		threadID, _ := strconv.ParseInt(thread, 10, 64)
 		n, _ := strconv.ParseInt(number, 10, 64)
-		if n <= 1 { // the address is that of the thread
+		if n <= 1 { // the URL is the thread's
 			return false, nil
 		}
 		return c.redirectTo(kind, func(r store.Conn) (int64, error) {

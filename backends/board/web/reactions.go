@@ -22,7 +22,7 @@ func (c *call) react() error {
 type reactorsPage struct {
 	postPage
 	List []reactions.Reactor
-	Next int64 // the member behind whom the next page begins; 0 on the last page
+	Next int64 // the member after whom the next page begins; 0 on the last page
 }
 
 func (c *call) reactors() error {
@@ -50,7 +50,7 @@ func (c *call) setAnswer() error {
 type bookmarkPage struct {
 	postPage
 	Note string
-	Is   bool // there is a bookmark already
+	Is   bool // the post is bookmarked already
 }
 
 func (c *call) bookmarkForm() (page bookmarkPage, err error) {

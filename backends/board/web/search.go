@@ -30,10 +30,10 @@ type searchPage struct {
 
 // foundThread is a thread and its posts in a page of results, newest first.
 type foundThread struct {
-	api.FoundInfo                 // the newest one
-	More          []api.FoundInfo // the next ones
+	api.FoundInfo                 // the newest post
+	More          []api.FoundInfo // further posts
 	Count         int64
-	All           string // the address of all posts of the thread that were found; empty if they are shown
+	All           string // the path of all found posts of the thread; empty if all are shown
 }
 
 // address returns the path of a page of results. thread limits the search to a thread, unless it is 0. The page begins

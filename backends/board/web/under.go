@@ -100,7 +100,7 @@ func (w *underWriter) end(head bool) {
 	}
 	body := w.under.prefixer.Replace(w.body.String())
 	if head {
-		w.Header().Del("Content-Length") // nothing was written that could be counted
+		w.Header().Del("Content-Length") // no HTML was written, so its length is unknown
 	} else {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}

@@ -102,7 +102,7 @@ type Options struct {
 	Bar func(*http.Request) look.Bar
 
 	path string        // of BaseURL, without a slash at the end
-	long chan struct{} // has an element for each file that is being written of many rows; see longFile
+	long chan struct{} // has an element for each long file that is being written; see longFile
 }
 
 // Services holds the services of a board that its pages use. All are required.
@@ -289,10 +289,10 @@ func (c *call) once(texts ...string) posts.Once {
 
 // frame holds the data of a page's frame, such as its header. Templates have it as .Site.
 type frame struct {
-	User        *rights.User // the user who looks; nil for a guest
+	User        *rights.User // the user of the page; nil for a guest
 	Settings    kernel.Settings
-	Joining     bool   // the user has not confirmed the mail address yet, and may do nothing else
-	Administers bool   // the user may change the board
+	Joining     bool   // the user has registered but not confirmed the mail address yet
+	Administers bool   // the user is an administrator
 	Feed        string // path of the Atom feed of this page
 	Place       string // permanent path of this page
 
@@ -301,7 +301,7 @@ type frame struct {
 	// forums holds, by id, the forums of the threads in a list. It is set only if the list has threads of several
 	// forums.
 	forums map[int64]content.ForumInfo
-	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
+	faces  map[int64]attachments.Face // of the authors on the page
 	tags   map[int64][]tags.Tag       // of the threads on this page
 	polls  map[int64]shownPoll        // of the posts on this page
 }

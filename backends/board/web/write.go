@@ -151,7 +151,7 @@ func (c *call) newReply() error {
 	if err != nil {
 		return err
 	}
-	if !c.Query.Flag("bare") { // the script adds quotations to a text that has begun already
+	if !c.Query.Flag("bare") { // the script adds quotations to the text in the form
 		form.Draft, err = c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID})
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ type editForm struct {
 	Reason  string
 	Preview string // HTML
 	Version string
-	Theirs  []pages.Change // from the other text, which was saved first, to this one
+	Theirs  []pages.Change // the changes from the other text, which was saved first, to this text
 }
 
 // post returns the post that the path names, and the post's thread.

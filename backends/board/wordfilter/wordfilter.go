@@ -19,13 +19,13 @@ type Filter struct {
 
 // List is a list of prepared filters.
 type List struct {
-	holds    []string // by caseless
+	holds    []string // words, as returned by caseless
 	replaces []replacement
 }
 
 type replacement struct {
 	pattern, replacement folded
-	odd                  bool // one of them may be invalid UTF-8, so matches are tried at each byte
+	odd                  bool // a filter may be invalid UTF-8, so matches are tried at each byte
 }
 
 // New prepares filters. They replace words in this order, each in the result of the previous filters.
