@@ -106,7 +106,7 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 	if err != nil {
 		return err
 	}
-	if language := locale.FromContext(c.Context()); language != nil { // the language of the page on which the link is requested
+	if language := locale.FromContext(c.Context()); language != nil { // the language of the current page
 		if _, err := c.Exec("UPDATE board_links SET language = ? WHERE id = ?", language.Tag(), id); err != nil {
 			return err
 		}

@@ -146,7 +146,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 
 // Delete deletes the actor's draft for a place, if there is one.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, place Place) error {
-	if d, err := s.Of(ctx, a, place); err != nil || d == nil { // most posts have no draft, and a write costs more than a read
+	if d, err := s.Of(ctx, a, place); err != nil || d == nil { // most posts have no draft
 		return err
 	}
 	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), place.Kind, place.ID)

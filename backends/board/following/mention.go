@@ -81,7 +81,7 @@ func (s *Service) mentionable(
 		}
 	}
 	return slices.DeleteFunc(people, func(u *rights.User) bool {
-		f := access.Of(u.ID, u.Groups).Forums[t.Forum] // administrators are not notified of posts that they see only as administrators
+		f := access.Of(u.ID, u.Groups).Forums[t.Forum] // not what they see only as administrators
 		return !(&rights.Actor{User: u}).SeesWith(f.Seen, f.Natural, t.Author, t.Author, t.Visibility)
 	}), err
 }
