@@ -59,8 +59,8 @@ func TestRepliesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestIdempotencyInParallel checks that of parallel requests with the same idempotency key one is carried out, and all get
-// the same response.
+// TestIdempotencyInParallel checks that of parallel requests with the same idempotency key one is carried out, and all
+// get the same response.
 func TestIdempotencyInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestMissingFilesStoredLater checks that when a request with files is repeated, files which the first request did not store are
-// stored only if the current rules allow it.
+// TestMissingFilesStoredLater checks that when a request with files is repeated, files which the first request did not
+// store are stored only if the current rules allow it.
 func TestMissingFilesStoredLater(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -143,8 +143,8 @@ func TestResetOnce(t *testing.T) {
 	})
 }
 
-// TestLinksExpire checks that a link is void after its hour and after every other change of what it leads to, and is not
-// mailed any more then.
+// TestLinksExpire checks that a link is void after its hour and after every other change of what it leads to, and is
+// not mailed any more then.
 func TestLinksExpire(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -427,8 +427,8 @@ func TestDigestOfLatePost(t *testing.T) {
 	})
 }
 
-// TestDigestOfForumAndThread checks that a member who follows a forum and a thread in it is mailed about both, also when the
-// member stops following one of them or follows it in another mode.
+// TestDigestOfForumAndThread checks that a member who follows a forum and a thread in it is mailed about both, also
+// when the member stops following one of them or follows it in another mode.
 func TestDigestOfForumAndThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

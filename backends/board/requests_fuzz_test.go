@@ -24,8 +24,8 @@ var (
 	requestsSeedFlag = flag.Uint64("requests.seed", 1, "what TestRequestsMatchDocument begins with")
 )
 
-// TestRequestsMatchDocument reads the served document, makes valid and broken requests for every operation in it, and checks every
-// response against it. With `-requests 100000` and another `-requests.seed` it tests more.
+// TestRequestsMatchDocument reads the served document, makes valid and broken requests for every operation in it, and
+// checks every response against it. With `-requests 100000` and another `-requests.seed` it tests more.
 func TestRequestsMatchDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

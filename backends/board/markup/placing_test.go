@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
-// TestFileReferences checks that texts can refer to files of the board, and that the same syntax refers to nothing else.
+// TestFileReferences checks that texts can refer to files of the board, and that the same syntax refers to nothing
+// else.
 func TestFileReferences(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -164,7 +164,7 @@ func (b *phpbb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// visibility returns the visibility of a topic or post. In phpBB 3.0 it depends on the column approved.
+// visibility converts the visibility of a topic or post, which is in column. phpBB 3.0 has only the column approved.
 func visibility(r *sqldump.Row, column, approved string) int64 {
 	if !r.Has(column) {
 		if r.Int(approved) == 0 {

@@ -112,9 +112,9 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 	return slices.ContainsFunc(page, func(t *content.Thread) bool { return marks.Unread(t, now) }), err
 }
 
-// threadList returns an error unless the actor may list the threads of a forum. It depends only on the rights and does
-// not read the forum's row.
-func threadList(a *rights.Actor, id int64) error {
+// mayListThreads returns an error unless the actor may list the threads of a forum. It depends only on the rights and
+// does not read the forum's row.
+func mayListThreads(a *rights.Actor, id int64) error {
 	f, known := a.In(id), a.Rights.Access.Forums[id]
 	if !f.Visible || known == nil || known.Kind != "forum" {
 		return kernel.NotFound()
@@ -139,7 +139,7 @@ func (s *Service) Threads(
 	}
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		list, next = []content.ThreadInfo{}, ""
-		if err := threadList(a, forum); err != nil {
+		if err := mayListThreads(a, forum); err != nil {
 			return err
 		}
 		page, more, err := s.threads(c, a, forum, from, limit)
@@ -175,7 +175,7 @@ const maxSticky = 50
 // Sticky lists the sticky threads of a forum that the actor sees.
 func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) ([]content.ThreadInfo, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []content.ThreadInfo, err error) {
-		if err := threadList(a, forum); err != nil {
+		if err := mayListThreads(a, forum); err != nil {
 			return list, err
 		}
 		var page []*content.Thread
@@ -201,7 +201,7 @@ func (s *Service) Recent(
 	err = s.Read(ctx, func(c store.Conn) error {
 		threads, first = nil, nil
 		if forum != 0 {
-			if err := threadList(a, forum); err != nil {
+			if err := mayListThreads(a, forum); err != nil {
 				return err
 			}
 		}

@@ -35,7 +35,7 @@ func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn
 		if err := fn(c); err != nil {
 			return err
 		}
-		return s.keepsAdministrator(c)
+		return s.checkAdministratorLeft(c)
 	})
 }
 
@@ -63,8 +63,8 @@ func ReadAsAdministratorValue[T any](
 	}, fn)
 }
 
-// keepsAdministrator returns an error if no administrator is left.
-func (s *Service) keepsAdministrator(c store.Conn) error {
+// checkAdministratorLeft returns an error if no administrator is left.
+func (s *Service) checkAdministratorLeft(c store.Conn) error {
 	has, err := s.HasAdministrator(c)
 	if err == nil && !has {
 		err = kernel.Conflict("this would leave the board without an administrator")

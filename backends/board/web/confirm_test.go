@@ -89,8 +89,8 @@ func TestJoinWithPasswordGiven(t *testing.T) {
 	carol.Get("/email?token="+secret).Send("/email", "secret", secret).Want(200, "Choose one of your own first.")
 }
 
-// TestJoinAwaitsApproval checks that a member who also needs approval stays a guest until then, in the browser that joined
-// and in others.
+// TestJoinAwaitsApproval checks that a member who also needs approval stays a guest until then, in the browser that
+// joined and in others.
 func TestJoinAwaitsApproval(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

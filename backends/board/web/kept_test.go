@@ -26,8 +26,8 @@ func holds(p *pagestest.Page, want string) {
 	}
 }
 
-// TestTextKeptAfterSignOut sends forms after the session has ended. After signing in, the user finds the text in the form,
-// and nothing is posted until it is sent again.
+// TestTextKeptAfterSignOut sends forms after the session has ended. After signing in, the user finds the text in the
+// form, and nothing is posted until it is sent again.
 func TestTextKeptAfterSignOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
@@ -136,8 +136,8 @@ func sendFirst(p *pagestest.Page, path string, fields []string) *pagestest.Page 
 	return p.Do("POST", path, b.String()+"--"+boundary+"--\r\n", "Content-Type", "multipart/form-data; boundary="+boundary)
 }
 
-// TestFormAfterSwitchingMember sends a form after somebody has signed in in another tab. It takes effect for the member for
-// whom the page was made, and is only shown again to another member. A form sent by another site shows nothing.
+// TestFormAfterSwitchingMember sends a form after somebody has signed in in another tab. It takes effect for the member
+// for whom the page was made, and is only shown again to another member. A form sent by another site shows nothing.
 func TestFormAfterSwitchingMember(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})

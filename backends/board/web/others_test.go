@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestFormsWithForeignIDs checks that a form with ids of things that the sender does not see, or that belong to somebody
-// else, changes and reveals nothing.
+// TestFormsWithForeignIDs checks that a form with ids of things that the sender does not see, or that belong to
+// somebody else, changes and reveals nothing.
 func TestFormsWithForeignIDs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
