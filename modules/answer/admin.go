@@ -24,20 +24,20 @@ func init() {
 
 // Admin adds routes to Caddy's admin endpoint, for operators of the server:
 //
-//   - GET /admin/answer/traces?before=&limit=: the newest answers, without their texts.
-//   - GET /admin/answer/traces/{id}: the outcome of a question and how it was reached: each stage, the passages
-//     found, what was computed, and what the checks found. It contains the question. A client that accepts
+//   - GET /admin/answer/traces?before=&limit=: lists the newest answers, without their texts.
+//   - GET /admin/answer/traces/{id}: returns the outcome of a question and how it was reached: the question, each
+//     stage, the passages found, the computed values, and the results of the checks. A client that accepts
 //     text/html gets a page with the texts of the passages.
-//   - GET and POST /admin/answer/keys: lists the keys, or makes a new one from {"label", "account", "limit",
-//     "expires_seconds", "services"}, of which label is required. The response is the only one that contains the
-//     key.
+//   - GET /admin/answer/keys: lists the keys.
+//   - POST /admin/answer/keys: creates a key from {"label", "account", "limit", "expires_seconds", "services"}, of
+//     which only label is required. No later response contains the key.
 //   - POST /admin/answer/keys/{id}/revoke: revokes a key.
-//   - GET /admin/answer/corpus: counts what is in the corpus.
-//   - GET /admin/answer/corpus/documents?kind=&after=&limit=: lists the documents; with ?url= describes what was
-//     made of one. DELETE /admin/answer/corpus/documents?url= removes one.
+//   - GET /admin/answer/corpus: counts the documents, passages and facts of the corpus.
+//   - GET /admin/answer/corpus/documents?kind=&after=&limit=: lists the documents. With ?url= it describes one
+//     document: its pages, tables and facts. DELETE /admin/answer/corpus/documents?url= removes a document.
 //   - POST /admin/answer/corpus/ingest: ingests the documents of an application/jsonl body, one per line, or
-//     files of this machine: {"paths", "issuer", "workers"}. The response has a line from time to time with the
-//     progress, and a last one with the result.
+//     files of this machine: {"paths", "issuer", "workers"}. The response has lines with the progress, and a last
+//     line with the result.
 //
 // If one process has several answer APIs on different databases, keys and corpus can only be managed with the
 // command tollgate answer.
@@ -51,18 +51,19 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{
-		{Pattern: "/admin/answer/traces", Handler: later(traces)},
-		{Pattern: "/admin/answer/traces/", Handler: later(trace)},
-		{Pattern: "/admin/answer/keys", Handler: later(keys)},
-		{Pattern: "/admin/answer/keys/", Handler: later(revoke)},
-		{Pattern: "/admin/answer/corpus", Handler: later(stats)},
-		{Pattern: "/admin/answer/corpus/documents", Handler: later(documents)},
-		{Pattern: "/admin/answer/corpus/ingest", Handler: later(ingest)},
+		{Pattern: "/admin/answer/traces", Handler: withRetryAfter(listTraces)},
+		{Pattern: "/admin/answer/traces/", Handler: withRetryAfter(showTrace)},
+		{Pattern: "/admin/answer/keys", Handler: withRetryAfter(keys)},
+		{Pattern: "/admin/answer/keys/", Handler: withRetryAfter(revoke)},
+		{Pattern: "/admin/answer/corpus", Handler: withRetryAfter(stats)},
+		{Pattern: "/admin/answer/corpus/documents", Handler: withRetryAfter(documents)},
+		{Pattern: "/admin/answer/corpus/ingest", Handler: withRetryAfter(ingest)},
 	}
 }
 
-// later wraps a handler so that it answers 503 with Retry-After while the database is down or being opened.
-func later(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
+// withRetryAfter wraps a handler. If the database is down or still being opened, the wrapped handler answers 503 with
+// Retry-After.
+func withRetryAfter(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := do(w, r)
 		if errors.Is(err, store.ErrUnavailable) {
@@ -102,18 +103,18 @@ func tell(w http.ResponseWriter, status int, answer any) error {
 // maxTraces is the default and the largest number of answers in a list.
 const maxTraces = 100
 
-// page reports whether the client accepts HTML. It sets the Vary header.
-func page(w http.ResponseWriter, r *http.Request) bool {
+// acceptsHTML reports whether the client accepts HTML. It also sets the response header Vary.
+func acceptsHTML(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Vary", "Accept")
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// traces lists the newest answers.
-func traces(w http.ResponseWriter, r *http.Request) error {
+// listTraces lists the newest answers.
+func listTraces(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -127,14 +128,14 @@ func traces(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case page(w, r):
+	case acceptsHTML(w, r):
 		return web.Recent(w, n.server.Bar(r), list, len(list) == limit)
 	}
 	return tell(w, http.StatusOK, map[string]any{"answers": list})
 }
 
-// trace looks for an answer in all answer APIs of the process.
-func trace(w http.ResponseWriter, r *http.Request) error {
+// showTrace shows the trace with the id in the path. It searches all answer APIs of the process.
+func showTrace(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
@@ -146,11 +147,11 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 		}
 		return tell(w, http.StatusOK, found)
 	}
-	if page(w, r) {
+	if acceptsHTML(w, r) {
 		show = func(s *answer.Server) error { return s.TracePage(w, r, id) }
 	}
 	var failed error
-	// Collected first, because reloads wait while the pool is being iterated.
+	// The nodes are collected first, because a reload waits while the pool is iterated.
 	for _, node := range slices.Collect(tollgate.Shared[*node](nodes)) {
 		err := show(node.server)
 		if err == nil {
@@ -166,10 +167,10 @@ func trace(w http.ResponseWriter, r *http.Request) error {
 	return refuse(http.StatusNotFound, "there is no such answer, or it is older than 30 days")
 }
 
-// only returns the answer API of the process, for requests that are not about one question. During a reload
-// the API of the previous configuration exists too; several APIs on one database have the same keys and
-// documents. It returns an error if there is none or if there are several on different databases.
-func only() (*node, error) {
+// soleNode returns the answer API of the process, for requests that are not about one question. During a reload, the
+// API of the previous configuration exists too and is ignored. Of several APIs on one database it returns any, because
+// they share keys and documents. It returns an error if there is no API, or if the APIs use different databases.
+func soleNode() (*node, error) {
 	list := slices.Collect(tollgate.Shared[*node](nodes))
 	if len(list) == 0 {
 		return nil, refuse(http.StatusNotFound, "there is no answer API")
@@ -192,7 +193,7 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodPost); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -220,21 +221,21 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest,
 			"the body must be an object with label, and perhaps account, limit, expires_seconds and services: "+err.Error())
 	}
-	wanted := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
+	newKey := accounts.NewKey{Account: body.Account, Label: body.Label, Limit: body.Limit, Services: body.Services}
 	if body.Label == "" || body.Expires < 0 || body.Expires > int64(100*365*24*time.Hour/time.Second) {
 		return refuse(http.StatusBadRequest, "label is required, and expires_seconds is from 0 to a hundred years")
 	}
 	if body.Expires > 0 {
-		wanted.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
+		newKey.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
 	}
-	key, made, err := n.server.Accounts.Create(r.Context(), wanted)
+	key, created, err := n.server.Accounts.Create(r.Context(), newKey)
 	if invalid, ok := errors.AsType[accounts.InvalidError](err); ok {
 		return refuse(http.StatusBadRequest, invalid.Error())
 	}
 	if err != nil {
 		return err
 	}
-	response := shown(made)
+	response := shown(created)
 	response.Key = key
 	return tell(w, http.StatusCreated, response)
 }
@@ -248,7 +249,7 @@ func revoke(w http.ResponseWriter, r *http.Request) error {
 	if !ok || err != nil {
 		return refuse(http.StatusNotFound, "there is nothing at this path")
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// maxUpload bounds the documents of one ingest over HTTP, and maxIngestBody the body of a request to ingest
-	// files, in bytes.
+	// maxUpload bounds the documents in the body of an ingest request, and maxIngestBody a body that names files instead,
+	// in bytes.
 	maxUpload     = 1 << 30
 	maxIngestBody = 64 << 10
 	maxPaths      = 100
@@ -35,12 +35,12 @@ const (
 	progressInterval = 200 * time.Millisecond
 )
 
-// stats serves the counts of the corpus.
+// stats serves the numbers of documents, passages and facts in the corpus.
 func stats(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodGet, http.MethodDelete); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -105,20 +105,20 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 	return tell(w, http.StatusOK, map[string]any{"documents": shown})
 }
 
-// ingesting is held by the ingest over HTTP that is under way, because only one may be.
+// ingesting is locked while an ingest over HTTP runs. Only one may run at a time.
 var ingesting sync.Mutex
 
-// ingestion describes what an ingest over HTTP reads.
+// ingestion is the source of an ingest over HTTP.
 type ingestion struct {
 	Paths   []string `json:"paths"`
 	Issuer  string   `json:"issuer"`
 	Workers int      `json:"workers"`
 }
 
-// progressLine is a line in the response to an ingest: its progress, or in the last line its result.
+// progressLine is a line in the response to an ingest: the progress so far or, in the last line, the result.
 type progressLine struct {
 	Status string `json:"status"` // running, done or failed
-	ingested
+	ingestResult
 	Files int    `json:"files"` // all files and those that have been read, with their bytes
 	Read  int    `json:"read"`
 	Bytes int64  `json:"bytes"`
@@ -126,13 +126,13 @@ type progressLine struct {
 	Error string `json:"error,omitempty"` // the error that ended it
 }
 
-// ingest ingests the documents of the body, one per line, or files of this machine. It ends when the client
-// leaves. When it is requested again it continues, because documents that are there already are skipped.
+// ingest ingests the documents in the body, one per line, or files of this machine. It stops when the client
+// disconnects. The same request then continues the work, because documents that are already in the corpus are skipped.
 func ingest(w http.ResponseWriter, r *http.Request) error {
 	if err := method(r, http.MethodPost); err != nil {
 		return err
 	}
-	n, err := only()
+	n, err := soleNode()
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	if app := n.newest.App(); app != nil { // what it works on stays open during a reload
 		defer app.Acquire()()
 	}
-	what, end, err := wanted(w, r)
+	source, end, err := readIngestion(w, r)
 	if err != nil {
 		return err
 	}
@@ -158,18 +158,18 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		_ = out.Encode(line) // an error means that the client has left
 		_ = http.NewResponseController(w).Flush()
 	}
-	line := &progressLine{Status: "running", ingested: ingested{Problems: []string{}}}
+	line := &progressLine{Status: "running", ingestResult: ingestResult{Problems: []string{}}}
 	last := time.Now()
 	say(line)
-	for _, path := range what.Paths {
+	for _, path := range source.Paths {
 		before := *line
 		report, failed := n.server.Corpus.Ingest(ctx, path, corpus.IngestOptions{
-			Workers: what.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: what.Issuer}},
+			Workers: source.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: source.Issuer}},
 			Progress: func(p corpus.Progress) {
 				if caddy.Exiting() {
 					cancel(errors.New("the server ends"))
 				}
-				*line = before.and(p, nil)
+				*line = before.plus(p, nil)
 				if time.Since(last) >= progressInterval {
 					last = time.Now()
 					say(line)
@@ -177,7 +177,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 			},
 		})
 		if report != nil {
-			*line = before.and(report.Progress, report.Problems)
+			*line = before.plus(report.Progress, report.Problems)
 		}
 		if failed != nil {
 			line.Status, line.Error = "failed", failed.Error()
@@ -190,8 +190,8 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// and returns the line with the progress of one more file or folder added.
-func (t progressLine) and(p corpus.Progress, problems []string) progressLine {
+// plus returns the line with the progress and the problems of one more file or folder added.
+func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 	t.add(p, problems)
 	t.Files += p.Files
 	t.Read += p.Read
@@ -200,8 +200,9 @@ func (t progressLine) and(p corpus.Progress, problems []string) progressLine {
 	return t
 }
 
-// wanted reads what is to be ingested. The caller must call end, which removes the stored body.
-func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(), err error) {
+// readIngestion reads the source of an ingest from the request. The caller must call end, which removes the stored
+// body.
+func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, end func(), err error) {
 	end = func() {}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -215,24 +216,24 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 			body.Done()
 			decoder := json.NewDecoder(bytes.NewReader(text))
 			decoder.DisallowUnknownFields()
-			err = decoder.Decode(&what)
+			err = decoder.Decode(&source)
 		}
 		if err != nil {
-			return what, end, refuse(http.StatusBadRequest,
+			return source, end, refuse(http.StatusBadRequest,
 				"the body must be an object with paths, and perhaps issuer and workers: "+err.Error())
 		}
-		if n := len(what.Paths); n == 0 || n > maxPaths || what.Workers < 0 || what.Workers > maxWorkers {
-			return what, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
+		if n := len(source.Paths); n == 0 || n > maxPaths || source.Workers < 0 || source.Workers > maxWorkers {
+			return source, end, refuse(http.StatusBadRequest, fmt.Sprintf("paths are from 1 to %d, workers at most %d",
 				maxPaths, maxWorkers))
 		}
-		return what, end, nil
+		return source, end, nil
 	case "application/jsonl", "application/x-ndjson":
 		dir, err := os.MkdirTemp("", "tollgate-ingest-")
 		if err != nil {
-			return what, end, err
+			return source, end, err
 		}
 		end = func() { _ = os.RemoveAll(dir) }
-		path, err := keep(dir, body)
+		path, err := storeBody(dir, body)
 		switch {
 		case err == nil:
 			body.Done()
@@ -243,20 +244,20 @@ func wanted(w http.ResponseWriter, r *http.Request) (what ingestion, end func(),
 		}
 		if err != nil {
 			end()
-			return what, func() {}, err
+			return source, func() {}, err
 		}
-		what.Paths = []string{path}
-		return what, end, nil
+		source.Paths = []string{path}
+		return source, end, nil
 	}
-	return what, end, refuse(http.StatusUnsupportedMediaType,
+	return source, end, refuse(http.StatusUnsupportedMediaType,
 		"send documents as application/jsonl, or the paths of files as application/json")
 }
 
 var errLong = errors.New("more than 1 GiB: send it in parts")
 
-// keep writes a body to a file whose name is derived from its content, so that a document without a URL is
-// recognised when it is sent again.
-func keep(dir string, body io.Reader) (path string, err error) {
+// storeBody writes a body to a file and returns its path. The file's name is a digest of the body, so that a document
+// without a URL is recognised when it is sent again.
+func storeBody(dir string, body io.Reader) (path string, err error) {
 	f, err := os.Create(filepath.Join(dir, "body"))
 	if err != nil {
 		return "", err

@@ -38,9 +38,9 @@ func init() {
 //	GET  /v1/companies/{id}  the documents and figures of one company
 //	GET  /v1/sources/{id}    the text of a document without a public address
 //
-// All of them require a key in x-api-key, which `tollgate answer key create` makes. Documents are ingested with
-// `tollgate answer ingest`. Without a model answers are extracted: they consist of passages, and of computed
-// facts in sentences from templates, and are always the same for the same corpus.
+// All routes require a key in x-api-key; `tollgate answer key create` makes keys. Documents are ingested with `tollgate
+// answer ingest`. Without a model, answers are extracted: they consist of passages and of sentences from templates with
+// computed facts. Extracted answers are always the same for the same corpus.
 //
 // In the Caddyfile:
 //
@@ -86,8 +86,8 @@ func init() {
 // tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_intake_documents_total{source,outcome},
 // tollgate_answer_job_….
 type Handler struct {
-	// BaseURL is the public URL of the service. The URLs of documents without a public address, and of answers
-	// that are fetched later, begin with it. Default: none, they begin with /v1/.
+	// BaseURL is the public URL of the service. It is the beginning of the URLs of documents without a public address, and
+	// of answers that are fetched later. Default: none, such URLs begin with /v1/.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// Model writes and judges answers. Default: none, answers are extracted by rules.
@@ -106,38 +106,37 @@ type Handler struct {
 	// Fetch is a list of addresses whose documents are ingested. Default: none, nothing is fetched.
 	Fetch *Fetch `json:"fetch,omitempty"`
 
-	// Rate is how many questions a key may ask in any 60 seconds. Default: 5.
+	// Rate is the number of questions that a key may ask in any 60 seconds. Default: 5.
 	Rate int `json:"rate,omitempty"`
 
-	// Quota is how many answers a new account has per window. Default: 1000.
+	// Quota is the number of answers that a new account has per window. Default: 1000.
 	Quota int64 `json:"quota,omitempty"`
 
 	// Window is month, day (both in UTC) or rolling:<days>, counted from the first use. Default: month.
 	Window string `json:"window,omitempty"`
 
-	// Running is how many questions are worked on at once, Queued how many may wait. Further ones are answered
-	// with 503. Default: 16 and 64.
+	// Running is the number of questions that are answered at the same time, Queued the number that may wait. Further
+	// questions get 503. Default: 16 and 64.
 	Running int `json:"running,omitempty"`
 	Queued  int `json:"queued,omitempty"`
 
-	// Deadline is how long a question may take, including the time it waits. It is at most 115s, below the two
-	// minutes that clients allow. Default: 115s.
+	// Deadline limits the time for a question, including the time in the queue. It is at most 115s, because clients give
+	// up after two minutes. Default: 115s.
 	Deadline caddy.Duration `json:"deadline,omitempty"`
 
-	// CompareMin is the number of issuers from which on a comparison counts as screening, which is not answered.
-	// Default: 2.
+	// CompareMin is the number of issuers at which a comparison counts as screening, which is refused. Default: 2.
 	CompareMin int `json:"compare_min,omitempty"`
 
-	// Cache is how long a repeated question gets the same answer, whoever asks, as long as the corpus does not
-	// change. With a negative value every question is worked out anew. Default: 15m.
+	// Cache is how long a repeated question gets the same answer, from any key, if the corpus does not change. A negative
+	// value computes every answer anew. Default: 15m.
 	Cache caddy.Duration `json:"cache,omitempty"`
 
 	// LogQueries writes the texts of questions to the log. Default: off.
 	LogQueries bool `json:"log_queries,omitempty"`
 
-	app    *tollgate.App
-	server *answer.Server
-	shut   []func() // they close the doors into the cascade of this configuration
+	app         *tollgate.App
+	server      *answer.Server
+	disconnects []func() // they close the doors into the cascade of this configuration
 }
 
 // CaddyModule returns the Caddy module information.
@@ -148,9 +147,9 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// node is the service on one database with one configuration. It survives reloads.
+// node is the answer service on one database with one set of options. It survives reloads.
 type node struct {
-	doors
+	cascadeTransports
 	server *answer.Server
 	db     *store.DB
 	logger atomic.Pointer[zap.Logger] // of the newest configuration
@@ -169,8 +168,8 @@ type nodeKey struct {
 	options [sha256.Size]byte // a digest, because the options may contain a key
 }
 
-// Provision makes the service, or takes the one of an earlier configuration with the same options. It does
-// not open the database.
+// Provision creates the service, or reuses the service of an earlier configuration with the same options. It does not
+// open the database.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	window, err := accounts.ParseWindow(h.Window)
 	if err != nil {
@@ -230,7 +229,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	n.logger.Store(ctx.Logger())
 	n.newest.Follow(h.app)
 	h.server = n.server
-	if err := h.open(ctx, &n.doors); err != nil {
+	if err := h.connectCascade(ctx, &n.cascadeTransports); err != nil {
 		return err
 	}
 	h.app.OnStart(func() error {
@@ -241,16 +240,16 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		jobMetrics.Register(ctx))
 }
 
-// Cleanup closes the doors into the cascade of this configuration.
+// Cleanup disconnects the service from the cascade of this configuration.
 func (h *Handler) Cleanup() error {
-	for _, shut := range h.shut {
+	for _, shut := range h.disconnects {
 		shut()
 	}
 	return nil
 }
 
-// longest is the longest deadline.
-const longest = caddy.Duration(115 * time.Second)
+// maxDeadline is the longest deadline.
+const maxDeadline = caddy.Duration(115 * time.Second)
 
 // Validate checks the options.
 func (h *Handler) Validate() error {
@@ -264,7 +263,7 @@ func (h *Handler) Validate() error {
 	if min(h.Rate, h.Running, h.Queued, h.CompareMin) < 0 || h.Quota < 0 {
 		return errors.New("rate, quota, running, queued and compare_min must not be negative")
 	}
-	if h.Deadline != 0 && (h.Deadline < caddy.Duration(time.Second) || h.Deadline > longest) {
+	if h.Deadline != 0 && (h.Deadline < caddy.Duration(time.Second) || h.Deadline > maxDeadline) {
 		return errors.New("deadline must be from 1s to 115s")
 	}
 	return h.validateIntake()

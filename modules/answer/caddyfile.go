@@ -114,7 +114,8 @@ func number(d *caddyfile.Dispenser, option string, into *int) (err error) {
 	return nil
 }
 
-// endpoint parses an option with an address and a block of words and flags.
+// endpoint parses an option that has an address and a block. words are the options of the block with an argument, flags
+// those without, by name.
 func endpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {

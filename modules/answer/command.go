@@ -36,7 +36,7 @@ func commands(root *cobra.Command) {
 // options are the flags that every subcommand takes.
 type options struct{ cli.Flags }
 
-// session is the open service together with what a subcommand needs to print its result.
+// session is one run of a subcommand with the open service.
 type session struct {
 	*cli.Session
 	*answer.Server

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// ingested is the result of an ingest.
-type ingested struct {
+// ingestResult is the result of an ingest.
+type ingestResult struct {
 	Documents int      `json:"documents"`
 	Added     int      `json:"added"`
 	Replaced  int      `json:"replaced"`
@@ -24,12 +24,12 @@ type ingested struct {
 	Refused   int      `json:"refused"`
 	Passages  int      `json:"passages"`
 	Problems  []string `json:"problems"`
-	// Reports describe what was made of the documents, if that is asked for.
-	Reports []described `json:"reports,omitempty"`
+	// Reports describe the ingested documents. They are present only if the flag --report is given.
+	Reports []shownDescription `json:"reports,omitempty"`
 }
 
 // add adds the result of a file or a folder.
-func (t *ingested) add(p corpus.Progress, problems []string) {
+func (t *ingestResult) add(p corpus.Progress, problems []string) {
 	t.Documents += p.Documents()
 	t.Added += p.Added
 	t.Replaced += p.Replaced
@@ -61,7 +61,7 @@ the others, and exits with status 1.
 	cmd.Flags().BoolVar(&report, "report",
 		false, "Report on each new or replaced document, at most 10,000, as corpus show does")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
-		var total ingested
+		var total ingestResult
 		var urls []string
 		if report {
 			from.Document = func(t corpus.Taken) {
@@ -94,7 +94,7 @@ the others, and exits with status 1.
 	return cmd
 }
 
-func (s *session) ingest(path string, from corpus.IngestOptions, total *ingested) error {
+func (s *session) ingest(path string, from corpus.IngestOptions, total *ingestResult) error {
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 	defer bar.Clear()
 	var done int64
@@ -174,7 +174,7 @@ func removeCommand(o *options) *cobra.Command {
 	}
 }
 
-// shownStats counts what is in the corpus, in the output.
+// shownStats are the numbers of documents, passages and facts in the corpus, in the output.
 type shownStats struct {
 	Version   int64                 `json:"version"`
 	Issuers   int64                 `json:"issuers"`

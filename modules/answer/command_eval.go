@@ -187,8 +187,8 @@ func readQuestions(files []string) (all []eval.Question, err error) {
 	return all, nil
 }
 
-// configuredModel returns the model of the first answer handler that has one. It fails if there is none, or
-// if it is the cascade, which can only be used within the server.
+// configuredModel returns the model of the first answer handler that has a model. It returns an error if no handler has
+// a model, or if the model is the cascade, which only works inside the server.
 func (s *session) configuredModel() (model models.Model, err error) {
 	err = s.App.Handlers(answer.SchemaName, func(text json.RawMessage) error {
 		var h Handler

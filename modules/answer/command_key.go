@@ -70,11 +70,11 @@ for all of them, with immediate effect; 0 allows none, and -1 is unlimited.
 		if expires > 0 {
 			n.Expires = time.Now().Add(expires)
 		}
-		key, made, err := s.Accounts.Create(s.Ctx, n)
+		key, created, err := s.Accounts.Create(s.Ctx, n)
 		if err != nil {
 			return err
 		}
-		answer := shown(made)
+		answer := shown(created)
 		answer.Key = key
 		return s.Answer(answer, func(w io.Writer) {
 			_, _ = io.WriteString(w, key+"\n")

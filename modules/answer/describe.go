@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// described is a description of a document in the output.
-type described struct {
+// shownDescription is a description of a document in the output.
+type shownDescription struct {
 	shownDocument
 	Form      string       `json:"form"`
 	Issuer    string       `json:"issuer"`
@@ -29,7 +29,8 @@ type described struct {
 	Tokens    int          `json:"tokens"`
 	Facts     []shownFacts `json:"facts"`
 	Prices    int          `json:"prices"`
-	// EmptyPages are the first hundred pages without text. Missing are the primary statements without facts.
+	// EmptyPages are the first hundred pages without text, by number. EmptyPageCount counts all of them. Missing are the
+	// primary statements of which no facts were read.
 	EmptyPages     []int              `json:"empty_pages"`
 	EmptyPageCount int                `json:"empty_page_count"`
 	Missing        []kernel.Statement `json:"missing_statements"`
@@ -41,8 +42,8 @@ type shownFacts struct {
 	Facts     int              `json:"facts"`
 }
 
-func describedOf(d corpus.Description) described {
-	shown := described{
+func describedOf(d corpus.Description) shownDescription {
+	shown := shownDescription{
 		shownDocument: shownDocumentOf(d.Document), Form: d.Form, Issuer: d.Company.Name, Ticker: d.Company.Ticker,
 		CIK: d.Company.CIK, Copies: cli.List(d.Copies),
 		Pages: d.Pages, Tables: d.Tables, Tokens: d.Tokens, Prices: d.Prices, EmptyPages: cli.List(d.Empty),
@@ -59,7 +60,7 @@ func describedOf(d corpus.Description) described {
 }
 
 // facts returns the number of facts with an origin, or of all facts if origin is empty.
-func (d *described) facts(origin corpus.Origin) (n int) {
+func (d *shownDescription) facts(origin corpus.Origin) (n int) {
 	for _, f := range d.Facts {
 		if origin == "" || f.Origin == origin {
 			n += f.Facts
@@ -68,8 +69,8 @@ func (d *described) facts(origin corpus.Origin) (n int) {
 	return n
 }
 
-// unread describes what could not be read, as far as it is known.
-func (d *described) unread() string {
+// unread lists the pages without text and the missing statements, or returns "".
+func (d *shownDescription) unread() string {
 	var parts []string
 	if d.EmptyPageCount > 0 {
 		pages := make([]string, 0, 10)
@@ -109,7 +110,7 @@ could not be read: pages without text, and primary statements without facts.
 }
 
 // rows writes a line for each known property.
-func (d *described) rows(w io.Writer) {
+func (d *shownDescription) rows(w io.Writer) {
 	line := func(name, value string) {
 		if value != "" {
 			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, cli.Plain(value)) // an error of the output cannot be reported
@@ -117,8 +118,8 @@ func (d *described) rows(w io.Writer) {
 	}
 	line("title", d.Title)
 	line("url", d.URL)
-	for _, at := range d.Copies {
-		line("also at", at)
+	for _, copyURL := range d.Copies {
+		line("also at", copyURL)
 	}
 	line("kind", d.Kind)
 	line("issuer", d.Issuer)
@@ -142,9 +143,10 @@ func (d *described) rows(w io.Writer) {
 // maxReported bounds the documents of an ingest that are reported on.
 const maxReported = 10_000
 
-// report describes the documents of an ingest, except those that others have replaced meanwhile.
-func (s *session) report(urls []string, total *ingested) error {
-	total.Reports = []described{}
+// report adds descriptions of the ingested documents to total. It leaves out documents that were replaced by others in
+// the meantime.
+func (s *session) report(urls []string, total *ingestResult) error {
+	total.Reports = []shownDescription{}
 	for _, url := range urls {
 		d, err := s.Corpus.Describe(s.Ctx, url)
 		if errors.Is(err, corpus.ErrNotFound) {
@@ -158,7 +160,7 @@ func (s *session) report(urls []string, total *ingested) error {
 	return nil
 }
 
-func reportRows(w io.Writer, reports []described) {
+func reportRows(w io.Writer, reports []shownDescription) {
 	if len(reports) == 0 {
 		return
 	}

@@ -16,27 +16,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// Watch is a folder whose files, including those of the folders below it, are ingested when they appear and
-// when they change, in the same way as `tollgate answer ingest` does. A file is read once it has not changed
-// from one look to the next.
+// Watch is a folder whose files are ingested when they appear and when they change, as `tollgate answer ingest` does.
+// Subfolders are included. A file is read once it has been unchanged for one interval.
 type Watch struct {
 	// Folder is the path of the folder, relative to the working directory.
 	Folder string `json:"folder,omitempty"`
 
-	// Every is the time between two looks, from 1s to 24h. Default: 30s.
+	// Every is the interval at which the folder is checked, from 1s to 24h. Default: 30s.
 	Every caddy.Duration `json:"every,omitempty"`
 
 	// Remove removes the documents of a file that has disappeared. Default: they stay.
 	Remove bool `json:"remove,omitempty"`
 }
 
-// Fetch is a file with one address per line, and comments after #. The documents at the addresses are
-// ingested.
+// Fetch is a text file with one address per line; comments begin with #. The documents at the addresses are ingested.
 type Fetch struct {
 	// File is the path of the file, relative to the working directory. The file may change at any time.
 	File string `json:"file,omitempty"`
 
-	// Every is how long after it was fetched an address is fetched again, from 1m to a year. Default: 24h.
+	// Every is the interval at which each address is fetched again, from 1m to a year. Default: 24h.
 	Every caddy.Duration `json:"every,omitempty"`
 }
 
@@ -118,24 +116,24 @@ func (h *Handler) validateIntake() error {
 	return nil
 }
 
-// provisionWatch returns the watched folder, or nil if there is none. It does not access the folder.
+// provisionWatch returns the watched folder, or nil if no folder is configured. It does not access the folder.
 func (h *Handler) provisionWatch() (*answer.Watch, error) {
 	if h.Watch == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	path, err := place("watch", h.Watch.Folder)
+	path, err := absolutePath("watch", h.Watch.Folder)
 	if err != nil {
 		return nil, err
 	}
 	return &answer.Watch{Path: path, Every: time.Duration(cmp.Or(h.Watch.Every, watchEvery)), Remove: h.Watch.Remove}, nil
 }
 
-// provisionFetch returns the list of addresses, or nil if there is none. It does not read the file.
+// provisionFetch returns the list of addresses, or nil if no list is configured. It does not read the file.
 func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	if h.Fetch == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	path, err := place("fetch", h.Fetch.File)
+	path, err := absolutePath("fetch", h.Fetch.File)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +143,9 @@ func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	}, nil
 }
 
-// place returns the absolute path in an option, with its placeholders replaced.
-func place(option, path string) (string, error) {
+// absolutePath resolves the placeholders in the path of an option and makes it absolute. option is the option's name
+// for errors.
+func absolutePath(option, path string) (string, error) {
 	if err := resolve(option, &path); err != nil {
 		return "", err
 	}

@@ -47,9 +47,9 @@ var (
 	})
 )
 
-func observe(outcome string, took time.Duration) {
+func observe(outcome string, duration time.Duration) {
 	questions.WithLabelValues(outcome).Inc()
-	seconds.Observe(took.Seconds())
+	seconds.Observe(duration.Seconds())
 }
 
 // observeTrace counts the stages and model calls of a question. The labels are names in the program.

@@ -19,11 +19,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
-// Cascade is used in place of a URL for the gateway of the same configuration, which is called without a
+// Cascade is the URL that stands for the model gateway of the same configuration, which is called without a network
 // connection.
 const Cascade = "cascade"
 
-// Endpoint is an API for models: that of a provider, of a gateway, or the cascade of the same configuration.
+// Endpoint is a model API: of a provider, of a gateway, or of the cascade in the same configuration.
 type Endpoint struct {
 	// URL is the base URL, such as http://localhost:8080/v1, or cascade: the models that the keys of User can
 	// reach, with their fallbacks and usage.
@@ -31,21 +31,19 @@ type Endpoint struct {
 	// Key is sent as a bearer token. For the cascade it is a gateway key, whose user is charged, with the key's
 	// budgets and allowed models. Default: none.
 	Key string `json:"key,omitempty"`
-	// User is the user whose models the cascade uses and who is charged. The cascade requires either User or
-	// Key.
+	// User is the user whose models the cascade uses, and who is charged. The cascade requires either User or Key.
 	User string `json:"user,omitempty"`
 }
 
 // Model is an endpoint for chat completions.
 type Model struct {
 	Endpoint
-	// Low, Medium and High are the models of the tiers. Default: keychain-low, keychain-medium, keychain-high,
-	// the names that a Tollgate gateway has for them.
+	// Low, Medium and High are the models for easy, medium and hard tasks. Default: keychain-low, keychain-medium and
+	// keychain-high, the names that a Tollgate gateway has for its tiers.
 	Low    string `json:"low,omitempty"`
 	Medium string `json:"medium,omitempty"`
 	High   string `json:"high,omitempty"`
-	// ExtractWhenDown extracts answers while no model can be used. Default: questions are answered with 503
-	// then.
+	// ExtractWhenDown extracts answers while no model can be used. Default: such questions get 503.
 	ExtractWhenDown bool `json:"extract_when_down,omitempty"`
 }
 
@@ -56,7 +54,7 @@ type Dense struct {
 	Model string `json:"model"`
 }
 
-// WebSearch is a provider of web search. It answers GET URL?q=QUERY&count=N with {"results": [{"title",
+// WebSearch is a provider of web search. The provider must answer GET URL?q=QUERY&count=N with {"results": [{"title",
 // "url", "text", "published"}]}.
 type WebSearch struct {
 	// URL is the address of the provider.
@@ -66,41 +64,42 @@ type WebSearch struct {
 	// Hosts lists the hosts whose pages are fetched if the provider sends no text, as example.com or
 	// *.example.com. Default: none.
 	Hosts []string `json:"hosts,omitempty"`
-	// Timeout bounds a search with its pages. Default: 5s.
+	// Timeout bounds a search, including the time to fetch its pages. Default: 5s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// door is an http.RoundTripper into the cascade of the newest running configuration. If a configuration is
-// refused after it has begun to start, the door leads to the previous one again. After the last configuration
-// has ended the door stays open, because connections of a replaced configuration may still bring questions.
-type door struct {
+// cascadeTransport is an http.RoundTripper that sends requests into the cascade of the newest running configuration. If
+// a configuration is refused after it has begun to start, requests go to the previous configuration's cascade again.
+// After the last configuration has ended they still go to its cascade, because connections of a replaced configuration
+// may bring more questions.
+type cascadeTransport struct {
 	mu  sync.Mutex
 	all []*http.RoundTripper // the newest is last
 	old *http.RoundTripper   // the last one, if its configuration has ended, otherwise nil
 }
 
-// open makes the door lead into a cascade until shut is called for it.
-func (d *door) open(into *http.RoundTripper) {
+// connect directs requests to a cascade until disconnect is called with it.
+func (d *cascadeTransport) connect(cascade *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.old != nil {
 		d.all, d.old = nil, nil
 	}
-	d.all = append(d.all, into)
+	d.all = append(d.all, cascade)
 }
 
-// shut disconnects the door from a cascade for which open was called, unless it is the only one left.
-func (d *door) shut(into *http.RoundTripper) {
+// disconnect removes a cascade that was passed to connect. The only cascade left stays in use.
+func (d *cascadeTransport) disconnect(cascade *http.RoundTripper) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.all) == 1 && d.all[0] == into {
-		d.old = into
+	if len(d.all) == 1 && d.all[0] == cascade {
+		d.old = cascade
 		return
 	}
-	d.all = slices.DeleteFunc(d.all, func(one *http.RoundTripper) bool { return one == into })
+	d.all = slices.DeleteFunc(d.all, func(other *http.RoundTripper) bool { return other == cascade })
 }
 
-func (d *door) newest() *http.RoundTripper {
+func (d *cascadeTransport) newest() *http.RoundTripper {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.all) == 0 {
@@ -112,37 +111,37 @@ func (d *door) newest() *http.RoundTripper {
 var errClosed = errors.New("the gateway has not started yet")
 
 // RoundTrip implements http.RoundTripper.
-func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
-	into := d.newest()
-	if into == nil {
+func (d *cascadeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	newest := d.newest()
+	if newest == nil {
 		return nil, errClosed
 	}
-	return (*into).RoundTrip(r)
+	return (*newest).RoundTrip(r)
 }
 
-// doors are the doors of a node: one for the language model and one for the model of dense vectors.
-type doors struct{ model, dense door }
+// cascadeTransports are a node's transports: for the language model and for the model of dense vectors.
+type cascadeTransports struct{ model, dense cascadeTransport }
 
-// open connects the doors in n with the cascade of the configuration that is being provisioned, as the user and
-// with the key of the endpoint. It does so when the configuration has started, so that the doors still lead to
-// the previous one if it fails; Cleanup disconnects them. Endpoints whose URL is not Cascade need no door.
-func (h *Handler) open(ctx caddy.Context, n *doors) error {
-	for _, one := range []struct {
-		of   *Endpoint
-		door *door
+// connectCascade connects n's transports with the cascade of the configuration that is being provisioned, with the
+// endpoints' users and keys. The connection is made when the configuration starts: if it fails, the previous cascade
+// stays in use. Cleanup disconnects. Endpoints whose URL is not Cascade are left out.
+func (h *Handler) connectCascade(ctx caddy.Context, n *cascadeTransports) error {
+	for _, connection := range []struct {
+		endpoint  *Endpoint
+		transport *cascadeTransport
 	}{{h.modelEndpoint(), &n.model}, {h.denseEndpoint(), &n.dense}} {
-		if one.of == nil || one.of.URL != Cascade {
+		if connection.endpoint == nil || connection.endpoint.URL != Cascade {
 			continue
 		}
-		into, err := cascade.Inside(ctx, one.of.User, one.of.Key)
+		inside, err := cascade.Inside(ctx, connection.endpoint.User, connection.endpoint.Key)
 		if err != nil {
 			return err
 		}
 		h.app.OnStart(func() error {
-			one.door.open(&into)
+			connection.transport.connect(&inside)
 			return nil
 		})
-		h.shut = append(h.shut, func() { one.door.shut(&into) })
+		h.disconnects = append(h.disconnects, func() { connection.transport.disconnect(&inside) })
 	}
 	return nil
 }
@@ -161,7 +160,7 @@ func (h *Handler) denseEndpoint() *Endpoint {
 	return &h.Dense.Endpoint
 }
 
-// resolve replaces the placeholders in texts.
+// resolve replaces the placeholders in texts. option is the option's name for errors.
 func resolve(option string, texts ...*string) error {
 	for _, text := range texts {
 		resolved, err := placeholder.Resolve(*text)
@@ -173,7 +172,7 @@ func resolve(option string, texts ...*string) error {
 	return nil
 }
 
-// check resolves the placeholders of an endpoint and validates it.
+// check resolves the placeholders of an endpoint and validates it. option is the option's name for errors.
 func (e *Endpoint) check(option string) error {
 	if err := resolve(option, &e.URL, &e.Key, &e.User); err != nil {
 		return err
@@ -196,21 +195,22 @@ func (e *Endpoint) check(option string) error {
 	return nil
 }
 
-// at returns the URL of a path at the endpoint and the client for it.
-func (e *Endpoint) at(path string, into *door) (string, *http.Client) {
+// target returns the URL of a path at the endpoint, and the client for it. The client uses transport if the endpoint is
+// the cascade.
+func (e *Endpoint) target(path string, transport *cascadeTransport) (string, *http.Client) {
 	if e.URL == Cascade {
-		return "http://cascade/v1" + path, &http.Client{Transport: into}
+		return "http://cascade/v1" + path, &http.Client{Transport: transport}
 	}
-	return strings.TrimSuffix(e.URL, "/") + path, configured
+	return strings.TrimSuffix(e.URL, "/") + path, endpointClient
 }
 
-// configured is the client for endpoints whose URLs the operator sets, so that they may be private. It follows no
-// redirects, which would take the key elsewhere.
-var configured = &http.Client{
+// endpointClient is the client for endpoints whose URLs the operator sets, which may therefore be private. It does not
+// follow redirects, because they would send the key to another server.
+var endpointClient = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// bearer returns the token to send. It is empty for the cascade, which gets the key when it is entered.
+// bearer returns the token to send. For the cascade it is empty: the cascade gets the key in connectCascade.
 func (e *Endpoint) bearer() string {
 	if e.URL == Cascade {
 		return ""
@@ -218,8 +218,8 @@ func (e *Endpoint) bearer() string {
 	return e.Key
 }
 
-// provisionModel returns the configured model, or nil if there is none.
-func (h *Handler) provisionModel(into *door) (models.Model, error) {
+// provisionModel returns the configured model, or nil if no model is configured.
+func (h *Handler) provisionModel(transport *cascadeTransport) (models.Model, error) {
 	if h.Model == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -227,15 +227,15 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 		resolve("model", &h.Model.Low, &h.Model.Medium, &h.Model.High)); err != nil {
 		return nil, err
 	}
-	name := func(given, byDefault string) string {
-		if given == "" {
+	name := func(configuredName, byDefault string) string {
+		if configuredName == "" {
 			return byDefault
 		}
-		return given
+		return configuredName
 	}
-	at, client := h.Model.at("/chat/completions", into)
+	address, client := h.Model.target("/chat/completions", transport)
 	return &models.Chat{
-		URL: at, Key: h.Model.bearer(), Client: client,
+		URL: address, Key: h.Model.bearer(), Client: client,
 		Names: map[models.Tier]string{
 			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"),
 			models.High: name(h.Model.High, "keychain-high"),
@@ -243,8 +243,8 @@ func (h *Handler) provisionModel(into *door) (models.Model, error) {
 	}, nil
 }
 
-// provisionDense returns the configured embedder, or nil if there is none.
-func (h *Handler) provisionDense(into *door) (*models.Embeddings, error) {
+// provisionDense returns the configured embedder, or nil if no embedder is configured.
+func (h *Handler) provisionDense(transport *cascadeTransport) (*models.Embeddings, error) {
 	if h.Dense == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -254,11 +254,12 @@ func (h *Handler) provisionDense(into *door) (*models.Embeddings, error) {
 	if h.Dense.Model == "" {
 		return nil, errors.New("dense: model is missing: the name of the model that makes vectors")
 	}
-	at, client := h.Dense.at("/embeddings", into)
-	return &models.Embeddings{URL: at, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
+	address, client := h.Dense.target("/embeddings", transport)
+	return &models.Embeddings{URL: address, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
 }
 
-// provisionWeb returns the configured provider of web search, or nil if there is none.
+// provisionWeb returns the configured provider of web search, or nil if no provider is configured. Pages may be in the
+// networks of allow besides public addresses.
 func (h *Handler) provisionWeb(allow []netip.Prefix) (*websearch.Provider, error) {
 	if h.WebSearch == nil {
 		return nil, nil //nolint:nilnil // there is none

@@ -23,12 +23,13 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	_ "github.com/tollgate-gateway/tollgate/modules/apiauth"
 	_ "github.com/tollgate-gateway/tollgate/modules/apierrors"
 	_ "github.com/tollgate-gateway/tollgate/modules/counters/memory"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	_ "github.com/tollgate-gateway/tollgate/modules/keyring/aes"
 	_ "github.com/tollgate-gateway/tollgate/modules/storage/sqlite"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -190,7 +191,7 @@ func (s *site) app(name string) any {
 
 func (s *site) gateway() *gateway.Gateway {
 	s.t.Helper()
-	g, err := s.app("tollgate.gateway").(*gateway.App).Gateway()
+	g, err := s.app("tollgate.gateway").(*gatewayapp.App).Gateway()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -353,7 +354,7 @@ func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one conf
 // there are requests.
 func TestDoor(t *testing.T) {
 	t.Parallel()
-	var d door
+	var d cascadeTransport
 	ways := make([]http.RoundTripper, 4)
 	at := func(want int) {
 		t.Helper()
@@ -362,20 +363,20 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	at(-1)
-	d.shut(&ways[0]) // which has never started
+	d.disconnect(&ways[0]) // which has never started
 	at(-1)
-	d.open(&ways[0])
-	d.open(&ways[1])
+	d.connect(&ways[0])
+	d.connect(&ways[1])
 	at(1)
-	d.shut(&ways[1]) // it was refused
+	d.disconnect(&ways[1]) // it was refused
 	at(0)
-	d.open(&ways[2])
-	d.shut(&ways[0])
+	d.connect(&ways[2])
+	d.disconnect(&ways[0])
 	at(2)
-	d.shut(&ways[2])
+	d.disconnect(&ways[2])
 	at(2)
-	d.open(&ways[3])
+	d.connect(&ways[3])
 	at(3)
-	d.shut(&ways[3])
+	d.disconnect(&ways[3])
 	at(3)
 }

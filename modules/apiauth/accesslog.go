@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// warnOfShownKeys warns an operator whose access log would show the header X-Api-Key. Caddy copies each request for its
-// logs before any handler runs, so only a filter of the log itself can keep the header out.
+// warnOfShownKeys logs a warning if an access log of the server shows the header X-Api-Key. Caddy copies each request
+// for its logs before any handler runs, so only a filter of the log itself can remove the header.
 func warnOfShownKeys(ctx caddy.Context) {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok || server.Logs == nil {
@@ -32,8 +32,8 @@ func warnOfShownKeys(ctx caddy.Context) {
 	}
 }
 
-// accessLog is the name of an access log. It is a module, since the logger of a module with that name writes to the
-// same outputs.
+// accessLog is the name of an access log. It has the type of a module because ctx.Logger needs a module, and the logger
+// of a module with that name writes to the same outputs.
 type accessLog string
 
 func (l accessLog) CaddyModule() caddy.ModuleInfo {
@@ -44,8 +44,8 @@ func (l accessLog) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: caddy.ModuleID(id)}
 }
 
-// showsKeys makes a log encode a request, without writing anything, and reports whether it reads the header. Filters
-// that delete or replace the header do not read it.
+// showsKeys reports whether a log reads the header X-Api-Key of requests. It makes the log encode a request without
+// writing it. Filters that delete or replace the header do not read it.
 func showsKeys(core zapcore.Core) (shown bool) {
 	if !core.Enabled(zapcore.ErrorLevel) { // the highest level of access logs
 		return false

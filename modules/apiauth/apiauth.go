@@ -18,12 +18,12 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// userPrefix is the prefix of the placeholders of the user.
+// userPrefix begins the names of all placeholders about the user.
 const userPrefix = "http.auth.user."
 
-// Handler lets a request pass only with a valid credential. Its provider decides what a credential is: any module of
-// http.authentication.providers. Caddy's own directive basic_auth does the same for several providers; this one passes
-// the error of the provider on, so that api_errors tells the client the reason.
+// Handler lets a request pass only with a valid credential. Its provider, any module of http.authentication.providers,
+// checks the credential. Caddy's own handler for authentication accepts several providers but hides their errors. This
+// handler returns the provider's error, so that api_errors can show the client the reason.
 //
 // Placeholders:
 //
@@ -31,9 +31,9 @@ const userPrefix = "http.auth.user."
 //	{http.auth.user.*}    other values, which depend on the provider
 //
 // Errors: 401 invalid_api_key (with WWW-Authenticate: Bearer) for a missing or invalid credential; 503 while the
-// database of the provider cannot be reached.
+// provider's database cannot be reached.
 type Handler struct {
-	// The provider that checks the credential. Required.
+	// ProviderRaw is the provider that checks the credential. Required.
 	ProviderRaw json.RawMessage `json:"provider,omitempty" caddy:"namespace=http.authentication.providers inline_key=provider"`
 
 	provider caddyauth.Authenticator
@@ -90,8 +90,8 @@ func refuse(w http.ResponseWriter, err error) error {
 
 // authenticate returns the placeholders of the user.
 func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) (caddy.ReplacerFunc, error) {
-	if ours, ok := h.provider.(*GatewayKey); ok { // avoids a map of metadata
-		identity, err := ours.identify(r)
+	if gatewayKey, ok := h.provider.(*GatewayKey); ok { // avoids a map of metadata
+		identity, err := gatewayKey.identify(r)
 		if err != nil {
 			return nil, err
 		}

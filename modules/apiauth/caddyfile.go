@@ -22,13 +22,13 @@ func init() {
 //	api_auth [<matcher>] <provider> …
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // api_auth
-	there := tollgate.Guests(strings.TrimSuffix(providers, "."))
+	available := tollgate.Guests(strings.TrimSuffix(providers, "."))
 	if !d.NextArg() {
-		return d.Errf("api_auth needs a provider; there are: %s", there)
+		return d.Errf("api_auth needs a provider; there are: %s", available)
 	}
 	name := d.Val()
 	if _, err := caddy.GetModule(providers + name); err != nil {
-		return d.Errf("there is no authentication provider %q; there are: %s", name, there)
+		return d.Errf("there is no authentication provider %q; there are: %s", name, available)
 	}
 	module, err := caddyfile.UnmarshalModule(d, providers+name)
 	if err != nil {

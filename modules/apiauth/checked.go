@@ -11,9 +11,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Unchecked reports whether the handler that ctx provisions has no gateway_key before it, so that no request reaches it
-// with a checked key. It returns false if that cannot be determined, such as for a named route, whose invokers are
-// unknown.
+// Unchecked reports whether no gateway_key comes before the handler that ctx provisions, so that no request reaches the
+// handler with a checked key. It returns false if that cannot be determined, such as in a named route, which any other
+// route may invoke.
 func Unchecked(ctx caddy.Context) bool {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok {
@@ -26,8 +26,8 @@ func Unchecked(ctx caddy.Context) bool {
 	})
 	routes := server.Routes
 	for _, module := range lineage[from+1:] {
-		at := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
-		if at < 0 || routesCheck(routes[:at], routes[at].Group) || rawCheck(routes[at].HandlersRaw, module) {
+		index := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
+		if index < 0 || routesCheck(routes[:index], routes[index].Group) || rawCheck(routes[index].HandlersRaw, module) {
 			return false
 		}
 		if module == ctx.Module() {
@@ -42,8 +42,8 @@ func Unchecked(ctx caddy.Context) bool {
 	return false
 }
 
-// routesCheck reports whether provisioned routes check the key. Routes that a request does not leave, or that exclude
-// the route of the handler since they are in the same group, do not count.
+// routesCheck reports whether any of the provisioned routes checks the key. Routes that end the request do not count.
+// Routes in the same group as the handler's route do not count either, because only one route of a group runs.
 func routesCheck(routes caddyhttp.RouteList, group string) bool {
 	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
 		if r.Terminal || group != "" && r.Group == group {
@@ -70,7 +70,8 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 	return ok
 }
 
-// rawCheck reports whether the handlers before module check the key, in a route that is being provisioned.
+// rawCheck reports whether one of the handlers before module checks the key. handlers is the JSON of a route that is
+// being provisioned.
 func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
 	last := -1
@@ -83,7 +84,7 @@ func rawCheck(handlers []json.RawMessage, module caddy.Module) bool {
 		func(h json.RawMessage) bool { return checks(gjson.ParseBytes(h)) })
 }
 
-// checks reports whether a handler, or one within it, checks the key.
+// checks reports whether a handler, or any handler nested in it, checks the key.
 func checks(v gjson.Result) (found bool) {
 	switch v.Get("handler").Str {
 	case "api_auth":

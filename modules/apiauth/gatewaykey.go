@@ -10,10 +10,11 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/directive"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -24,9 +25,9 @@ func init() {
 const identityVar = "tollgate.gateway_key"
 
 // GatewayKey checks the gateway keys (ak-…) that the keychain issues. A key is sent as `Authorization: Bearer ak-…` or
-// as `x-api-key: ak-…`. If both are sent, Authorization is used, whatever its scheme. A header that is sent twice is
-// refused, since another server may use the other value. A revoked key is refused at once on the node where it was
-// revoked, and within 5 seconds on others.
+// as `x-api-key: ak-…`. If both headers are sent, only Authorization counts, even with another scheme. A header that is
+// sent twice is refused, because two servers might use different values. A revoked key is refused at once on the node
+// where it was revoked, and within 5 seconds on other nodes.
 //
 // Caddy's logs redact Authorization but not X-Api-Key. The global option
 //
@@ -36,7 +37,7 @@ const identityVar = "tollgate.gateway_key"
 //		}
 //	}
 //
-// keeps it out of them. A warning is logged for a site whose access log has no such filter.
+// removes the key from logs. A warning is logged for a site whose access log has no such filter.
 //
 // Placeholders, beside {http.auth.user.id}:
 //
@@ -53,7 +54,7 @@ const identityVar = "tollgate.gateway_key"
 //	{http.auth.user.operator_team_rate_limit}          requests per minute of all that count for the team
 //	{http.auth.user.operator_organisation_rate_limit}  requests per minute of all users together
 type GatewayKey struct {
-	app *gateway.App
+	app *gatewayapp.App
 }
 
 // CaddyModule returns the Caddy module information.
@@ -66,14 +67,14 @@ func (GatewayKey) CaddyModule() caddy.ModuleInfo {
 
 // Provision gets the app with the keychain.
 func (g *GatewayKey) Provision(ctx caddy.Context) (err error) {
-	if g.app, err = gateway.From(ctx); err != nil {
+	if g.app, err = gatewayapp.From(ctx); err != nil {
 		return err
 	}
 	warnOfShownKeys(ctx)
 	return nil
 }
 
-// Authenticate implements caddyauth.Authenticator, for Caddy's own directives.
+// Authenticate implements caddyauth.Authenticator, for Caddy's own authentication handler.
 func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	identity, err := g.identify(r)
 	if err != nil {
@@ -87,7 +88,7 @@ func (g *GatewayKey) Authenticate(_ http.ResponseWriter, r *http.Request) (caddy
 	return caddyauth.User{ID: identity.UserID, Metadata: values}, true, nil
 }
 
-// identify returns whose key was sent, and stores that for the handlers that follow.
+// identify returns the owner of the key that was sent, and stores the owner in the request for later handlers.
 func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	key, err := credential(r.Header)
 	hide(r.Header)
@@ -110,7 +111,7 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 	return identity, nil
 }
 
-// userNames are the names of userValue other than id.
+// userNames are the names that userValue accepts, except id.
 var userNames = []string{
 	"key_id", "key_label", "rate_limit_per_minute", "operator_key_id", "operator_key_rate_limit",
 	"operator_user_rate_limit",
@@ -127,46 +128,46 @@ func userValue(identity *keychain.Identity, name string) (any, bool) {
 	case "key_label":
 		return identity.Label, true
 	case "rate_limit_per_minute":
-		return number(identity.RateLimit()), true
+		return formatNumber(identity.RateLimit()), true
 	case "operator_key_id":
 		holder, _ := identity.ImposedRate(keychain.OnKey)
 		return holder, true
 	case "operator_key_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnKey)
-		return number(limit), true
+		return formatNumber(limit), true
 	case "operator_user_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnUser)
-		return number(limit), true
+		return formatNumber(limit), true
 	case "operator_team_id":
 		holder, _ := identity.ImposedRate(keychain.OnTeam)
 		return holder, true
 	case "operator_team_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnTeam)
-		return number(limit), true
+		return formatNumber(limit), true
 	case "operator_organisation_rate_limit":
 		_, limit := identity.ImposedRate(keychain.OnOrganisation)
-		return number(limit), true
+		return formatNumber(limit), true
 	}
 	return nil, false
 }
 
-// number formats a number, or returns "" for nil.
-func number(n *int64) string {
+// formatNumber formats a number, or returns "" for nil.
+func formatNumber(n *int64) string {
 	if n == nil {
 		return ""
 	}
 	return strconv.FormatInt(*n, 10)
 }
 
-// Identity returns the owner of the key of a request that passed api_auth gateway_key.
+// Identity returns the owner of the request's key. It returns false if the request has not passed api_auth gateway_key.
 func Identity(r *http.Request) (*keychain.Identity, bool) {
 	identity, ok := caddyhttp.GetVar(r.Context(), identityVar).(*keychain.Identity)
 	return identity, ok
 }
 
-// hide moves a key from X-Api-Key to Authorization, which Caddy treats as secret, so that handlers that log or
-// forward headers need to protect only that one. If Authorization already has a value, the key in X-Api-Key is
-// dropped. Access logs use a copy of the headers that was made earlier; see warnOfShownKeys.
+// hide moves the key from X-Api-Key to Authorization, which Caddy treats as secret. Handlers that log or forward
+// headers then need to protect only Authorization. If Authorization already has a value, the key in X-Api-Key is
+// dropped. Access logs use an earlier copy of the headers; see warnOfShownKeys.
 func hide(h http.Header) {
 	values := h["X-Api-Key"]
 	if len(values) == 0 {
@@ -178,8 +179,8 @@ func hide(h http.Header) {
 	}
 }
 
-// credential returns the key of a request, or "" if there is none. An Authorization header that is not blank takes
-// precedence over x-api-key, even if it has another scheme or no key.
+// credential returns the key of a request, or "" if no key was sent. An Authorization header that is not blank takes
+// precedence over x-api-key, even if it has another scheme or contains no key.
 func credential(h http.Header) (string, error) {
 	for _, name := range [...]string{"Authorization", "X-Api-Key"} {
 		if len(h[name]) > 1 {

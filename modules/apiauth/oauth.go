@@ -27,7 +27,7 @@ func init() {
 	caddy.RegisterModule(new(OAuth))
 }
 
-// Faults of an access token that other tokens do not have.
+// Errors of access tokens. Other tokens do not have these faults.
 const (
 	errBound    jwt.Error = "the token is bound to a key of its client: send it as Authorization: DPoP with a proof of that key"
 	errUnbound  jwt.Error = "the token is bound to no key: send it as Authorization: Bearer"
@@ -41,20 +41,20 @@ var accessTypes = []string{"at+jwt"}
 // OAuth checks access tokens of an OAuth authorization server, sent as `Authorization: Bearer …`, for the service
 // behind it.
 //
-// A token is checked in one of three ways. If the authorization server of the issuer is served by this process, it is
-// called directly, and a revoked token is refused at once. With introspection, the server is asked as described in RFC
-// 7662. Otherwise the token must be a JWT as described in RFC 9068 and is checked with the keys of the issuer, as
-// user_jwt does; a revoked token is then accepted until it expires.
+// A token is checked in one of three ways. If this process is the issuer's authorization server, the server is called
+// directly, and a revoked token is refused at once. With introspection, each token is sent to the authorization server
+// (RFC 7662). Otherwise the token must be a JWT (RFC 9068), which is checked with the issuer's keys, as user_jwt does;
+// a revoked token is then accepted until it expires.
 //
 // The client learns where to get a token (RFC 9728) from the challenge and from the metadata document of the resource.
-// That is served at /.well-known/oauth-protected-resource followed by the path of the resource, if the matcher of
-// api_auth includes that path.
+// This handler serves the document at /.well-known/oauth-protected-resource followed by the path of the resource, if
+// the matcher of api_auth includes that path.
 //
-// A token that is bound to a key of its client (RFC 9449) is sent as `Authorization: DPoP …` with a proof of that key
-// for this request, at most a minute old, in the header DPoP. Its htu is the path of the request at the origin of the
-// first audience, or at the requested host if the audience is not an http or https URL. A proof can be used once, on
-// all nodes that share counters. Sent as Bearer, such a token is refused, and so is a token that is bound in another
-// way.
+// A token that is bound to a key of its client (RFC 9449) is sent as `Authorization: DPoP …`. The header DPoP then has
+// a proof, signed with that key for this request and at most a minute old. The proof's htu is the request's path at the
+// origin of the first audience, or at the requested host if the audience is not an http or https URL. A proof can be
+// used only once, on all nodes that share counters. A bound token that is sent as Bearer is refused, and so is a token
+// that is bound in another way.
 //
 // Placeholders, beside {http.auth.user.id}, the claim sub:
 //
@@ -63,50 +63,50 @@ var accessTypes = []string{"at+jwt"}
 //	{http.auth.user.scope}         the scope of the token
 //	{http.auth.user.claim.<name>}  any other claim that is a string
 //
-// A route that needs a stronger or a more recent sign-in has the options acr and max_age; the client is told to ask for
-// it (RFC 9470).
+// A route that needs a stronger or a more recent sign-in has the options acr and max_age; the challenge then asks the
+// client for such a sign-in (RFC 9470).
 //
 // Errors: 401 invalid_token, 401 insufficient_user_authentication, 403 insufficient_scope and 401 invalid_dpop_proof,
 // with the challenge of RFC 6750, or that of RFC 9449 for a token that was sent as DPoP; 503 while the token cannot be
 // checked.
 type OAuth struct {
-	// Issuer is the authorization server: exactly the claim iss. Required.
+	// Issuer is the URL of the authorization server, which the claim iss must equal exactly. Required.
 	Issuer string `json:"issuer,omitempty"`
 
-	// Audiences, of which the token must name one in aud. The first one is the resource that the metadata document is
-	// about. Required.
+	// Audiences are the names of this service. The claim aud must contain at least one of them. The first is the resource
+	// that the metadata document describes. Required.
 	Audiences []string `json:"audiences,omitempty"`
 
-	// Scopes that the token must have, all of them. Default: none.
+	// Scopes must all be in the token. Default: none.
 	Scopes []string `json:"scopes,omitempty"`
 
-	// ACR are the authentication context classes of which the token must have one (RFC 9470), such as 2, which means
-	// two factors for this product's authorization server. Default: no class is required.
+	// ACR are authentication context classes (RFC 9470). The token must have one of them. For this product's authorization
+	// server, 2 means a sign-in with two factors. Default: no class is required.
 	ACR []string `json:"acr,omitempty"`
 
-	// MaxAge is how long ago the user may have signed in (RFC 9470). Default: any time.
+	// MaxAge limits the time since the user signed in (RFC 9470). Default: no limit.
 	MaxAge caddy.Duration `json:"max_age,omitempty"`
 
-	// JWKSURL is the URL of the keys. Default: the one in <issuer>/.well-known/openid-configuration.
+	// JWKSURL is the URL of the issuer's keys. Default: the jwks_uri in <issuer>/.well-known/openid-configuration.
 	JWKSURL string `json:"jwks_url,omitempty"`
 
 	// Introspection makes the authorization server check each token.
 	Introspection *Introspection `json:"introspection,omitempty"`
 
-	// Algorithms that are accepted. Default: RS256, PS256, ES256, ES384 and EdDSA.
+	// Algorithms are the accepted signature algorithms. Default: RS256, PS256, ES256, ES384 and EdDSA.
 	Algorithms []string `json:"algorithms,omitempty"`
 
 	// Types are the accepted values of the header typ; an empty value means that it may be absent. Default: at+jwt.
 	Types []string `json:"types,omitempty"`
 
-	// Leeway for clocks that differ, at most 5m. Default: 30s.
+	// Leeway is the tolerance for clocks that differ, at most 5m. Default: 30s.
 	Leeway caddy.Duration `json:"leeway,omitempty"`
 
-	// ResourceMetadata is the URL of the metadata document in the challenge. With "off", there is none, and none is
-	// served. Default: that of the first audience, which is served here.
+	// ResourceMetadata is the URL of the metadata document, for the challenge. "off" leaves it out of the challenge and
+	// serves no document. Default: the document of the first audience, which this handler serves.
 	ResourceMetadata string `json:"resource_metadata,omitempty"`
 
-	// ResourceName is the name of the service in the document. Default: none.
+	// ResourceName is the name of the service in the metadata document. Default: none.
 	ResourceName string `json:"resource_name,omitempty"`
 
 	app      *tollgate.App
@@ -117,7 +117,7 @@ type OAuth struct {
 	proofs   dpop.Verifier
 }
 
-// proofLife is the greatest difference between now and the time of a proof.
+// proofLife is how old a proof may be, and how far in the future its time may be.
 const proofLife = time.Minute
 
 // CaddyModule returns the Caddy module information.
@@ -203,7 +203,8 @@ func (o *OAuth) resolve() error {
 	return errors.Join(errs...)
 }
 
-// check returns an error for settings that contradict each other or would accept a token of another service.
+// check returns an error for settings that contradict each other, or that would accept tokens meant for another
+// service.
 func (o *OAuth) check() error {
 	switch {
 	case o.Issuer == "":
@@ -272,15 +273,15 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		known, err = o.find(r.Context(), text)
 	}
 	if err == nil {
-		err = o.prove(r, text, bound, known.key)
+		err = o.checkProof(r, text, bound, known.key)
 	}
-	if bad, ok := errors.AsType[*dpop.Error](err); ok {
-		o.resource.challenge(w, true, "invalid_dpop_proof", bad.Text)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", bad.Text)
+	if proofErr, ok := errors.AsType[*dpop.Error](err); ok {
+		o.resource.challenge(w, true, "invalid_dpop_proof", proofErr.Text)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", proofErr.Text)
 	}
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		o.resource.challenge(w, bound, "invalid_token", string(bad))
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
+	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
+		o.resource.challenge(w, bound, "invalid_token", string(tokenErr))
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(tokenErr))
 	}
 	if err != nil {
 		return caddyauth.User{}, false, err
@@ -290,7 +291,7 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		o.resource.challenge(w, bound, "insufficient_scope", text)
 		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", text)
 	}
-	if text := o.insufficient(known); text != "" {
+	if text := o.weakness(known); text != "" {
 		o.resource.challenge(w, bound, insufficientAuthentication, text)
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, insufficientAuthentication, "%s", text)
 	}
@@ -301,8 +302,8 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 // insufficientAuthentication is the error code of RFC 9470 section 3.
 const insufficientAuthentication = "insufficient_user_authentication"
 
-// insufficient returns why a sign-in is not strong or recent enough, or "" if it is.
-func (o *OAuth) insufficient(known *granted) string {
+// weakness returns a text about why the user's sign-in is not strong or recent enough, or "" if it is.
+func (o *OAuth) weakness(known *granted) string {
 	switch acr, _ := known.subject.Claims["acr"].(string); {
 	case len(o.ACR) > 0 && !slices.Contains(o.ACR, acr):
 		return "a stronger sign-in is needed here"
@@ -312,7 +313,7 @@ func (o *OAuth) insufficient(known *granted) string {
 	return ""
 }
 
-// signedInAt returns the time of the claim auth_time, or the zero time if there is none.
+// signedInAt converts the claim auth_time to a time. It returns the zero time if there is no such claim.
 func signedInAt(claim any) time.Time {
 	switch seconds := claim.(type) {
 	case float64:
@@ -329,14 +330,14 @@ func signedInAt(claim any) time.Time {
 	return time.Time{}
 }
 
-// granted is the user of a valid token, and what the token lacks.
+// granted is the user of a valid token, with the token's key and the scope that it lacks.
 type granted struct {
 	verified
 	key     string // the thumbprint of the key that the token is bound to; empty if it is not bound
 	missing string // the first required scope that it does not have; empty if it has all
 }
 
-// find checks a token. It calls the authorization server directly if that is in this process.
+// find checks a token and returns its user. If the authorization server is in this process, find calls it directly.
 func (o *OAuth) find(ctx context.Context, text string) (*granted, error) {
 	issuer := o.app.Issuer(o.Issuer)
 	if issuer == nil {
@@ -353,7 +354,7 @@ func (o *OAuth) find(ctx context.Context, text string) (*granted, error) {
 	return g, err
 }
 
-// verify checks a JWT.
+// verify checks a JWT. It returns the user, the user's approximate size in bytes, and when the token expires.
 func (o *OAuth) verify(ctx context.Context, text string) (*granted, int64, time.Time, error) {
 	token, err := o.verifier.Verify(ctx, text)
 	if err != nil {
@@ -363,7 +364,8 @@ func (o *OAuth) verify(ctx context.Context, text string) (*granted, int64, time.
 	return g, size, token.Expires, err
 }
 
-// grant evaluates the claims of a token whose validity has been checked. size is their approximate size in memory.
+// grant makes the user from the claims of a valid token. It checks the issuer, the audience and the scopes, which
+// depend on this handler. size is the user's approximate size in bytes.
 func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, size int64, err error) {
 	text := func(name string) string {
 		value, _ := claims[name].(string)
@@ -372,10 +374,10 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	if issuer, ok := claims["iss"]; ok && issuer != o.Issuer {
 		return nil, 0, jwt.ErrIssuer
 	}
-	if !named(claims["aud"], o.Audiences) {
+	if !containsAudience(claims["aud"], o.Audiences) {
 		return nil, 0, jwt.ErrAudience
 	}
-	key, err := boundTo(claims["cnf"])
+	key, err := boundKey(claims["cnf"])
 	if err != nil {
 		return nil, 0, err
 	}
@@ -390,9 +392,9 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 		}},
 		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
 	}}
-	have := strings.Fields(text("scope"))
+	scopes := strings.Fields(text("scope"))
 	for _, scope := range o.Scopes {
-		if !slices.Contains(have, scope) {
+		if !slices.Contains(scopes, scope) {
 			g.missing = scope
 			break
 		}
@@ -409,18 +411,18 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	return g, size, nil
 }
 
-// named reports whether the claim aud, a string or a list, contains one of the audiences.
-func named(aud any, audiences []string) bool {
+// containsAudience reports whether the claim aud, a string or a list, contains one of the audiences.
+func containsAudience(aud any, audiences []string) bool {
 	switch aud := aud.(type) {
 	case string:
 		return slices.Contains(audiences, aud)
 	case []any:
-		return slices.ContainsFunc(aud, func(one any) bool {
-			text, ok := one.(string)
+		return slices.ContainsFunc(aud, func(element any) bool {
+			text, ok := element.(string)
 			return ok && slices.Contains(audiences, text)
 		})
 	case []string:
-		return slices.ContainsFunc(aud, func(one string) bool { return slices.Contains(audiences, one) })
+		return slices.ContainsFunc(aud, func(name string) bool { return slices.Contains(audiences, name) })
 	}
 	return false
 }

@@ -90,7 +90,7 @@ func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 	})
 }
 
-// unmarshalTime parses an option that is a duration.
+// unmarshalTime parses the argument of an option as a duration from minimum to maximum.
 func unmarshalTime(d *caddyfile.Dispenser, minimum, maximum time.Duration) (caddy.Duration, error) {
 	option, text := d.Val(), ""
 	if !d.AllArgs(&text) {

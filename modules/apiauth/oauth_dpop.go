@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// accessTokenOf returns the access token of a request, and whether it was sent with the scheme DPoP.
+// accessTokenOf returns the access token of a request, or "" if no token was sent. bound reports whether it was sent
+// with the scheme DPoP.
 func accessTokenOf(h http.Header) (token string, bound bool, err error) {
 	values := h["Authorization"]
 	if len(values) > 1 {
@@ -31,8 +32,9 @@ func accessTokenOf(h http.Header) (token string, bound bool, err error) {
 	return token, false, err
 }
 
-// boundTo returns the thumbprint of the key in a claim cnf (RFC 9449 section 6.1), or "" if there is no claim.
-func boundTo(cnf any) (key string, err error) {
+// boundKey returns the thumbprint of the key that the claim cnf names (RFC 9449 section 6.1), or "" if there is no such
+// claim. It returns an error if the token is bound in another way.
+func boundKey(cnf any) (key string, err error) {
 	switch cnf := cnf.(type) {
 	case nil:
 		return "", nil
@@ -44,9 +46,9 @@ func boundTo(cnf any) (key string, err error) {
 	return "", errConfirm
 }
 
-// prove checks that a bound token was sent with a proof of its key for this request, and that any other token was sent
-// as a bearer token.
-func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string) error {
+// checkProof checks that the token was sent in the way it requires. A token bound to key needs the scheme DPoP and a
+// proof of the key for this request; any other token needs the scheme Bearer. sentBound means that the scheme was DPoP.
+func (o *OAuth) checkProof(r *http.Request, token string, sentBound bool, key string) error {
 	switch {
 	case key == "" && !sentBound:
 		return nil
@@ -69,20 +71,20 @@ func (o *OAuth) prove(r *http.Request, token string, sentBound bool, key string)
 	return nil
 }
 
-// errOtherKey means that the proof is of another key than the one that the token is bound to.
+// errOtherKey means that the proof was made with another key than the key that the token is bound to.
 var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is of another key than the token"}
 
-// address returns the public URL of a request, which the proof must have in htu: the path as the client sent it, before
-// any rewrite, at the origin of the resource.
+// address returns the public URL of a request, with which a proof's htu must agree. It consists of the resource's
+// origin and the path that the client sent, before any rewrite.
 func (res *resource) address(r *http.Request) string {
-	at := r.URL
+	requested := r.URL
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		at = original.URL
+		requested = original.URL
 	}
 	if res.origin != "" {
-		return res.origin + at.EscapedPath()
+		return res.origin + requested.EscapedPath()
 	}
-	return origin.Of(edge.Request(r)) + at.EscapedPath()
+	return origin.Of(edge.Request(r)) + requested.EscapedPath()
 }
 
 // originOf returns the origin of an http or https URL, or "" for any other audience.

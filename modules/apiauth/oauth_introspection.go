@@ -24,17 +24,17 @@ const (
 	maxIntrospection = 64 << 10
 )
 
-// Introspection configures requests to an authorization server about tokens (RFC 7662).
+// Introspection configures an authorization server that checks tokens on request (RFC 7662).
 type Introspection struct {
-	// URL of the endpoint: https, or http on a loopback address. Required.
+	// URL is the introspection endpoint: https, or http on a loopback address. Required.
 	URL string `json:"url,omitempty"`
 
-	// ClientID and ClientSecret of the client that asks, sent as
-	// client_secret_basic; the secret is usually {env.NAME} or {file.path}. Required.
+	// ClientID and ClientSecret are this service's credentials at the server, sent as client_secret_basic. The secret is
+	// usually {env.NAME} or {file.path}. Required.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 
-	// Cache is how long a response is cached, at most 1m. Default: 0, every request asks.
+	// Cache is how long a response is reused, at most 1m. Default: 0, each request sends its token to the server.
 	Cache caddy.Duration `json:"cache,omitempty"`
 
 	client *http.Client
@@ -65,7 +65,8 @@ func (i *Introspection) close() {
 	}
 }
 
-// introspect checks a token at the server.
+// introspect checks a token at the authorization server. It returns the user, the user's approximate size in bytes, and
+// when the token expires.
 func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, time.Time, error) {
 	claims, err := o.Introspection.ask(ctx, text)
 	if err != nil {
@@ -76,8 +77,8 @@ func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, t
 	}
 	now := time.Now()
 	expires := now.Add(time.Minute)
-	if at, ok := claims["exp"].(float64); ok {
-		if expires = time.Unix(int64(at), 0); !now.Before(expires.Add(time.Duration(o.Leeway))) {
+	if expiry, ok := claims["exp"].(float64); ok {
+		if expires = time.Unix(int64(expiry), 0); !now.Before(expires.Add(time.Duration(o.Leeway))) {
 			return nil, 0, time.Time{}, jwt.ErrExpired
 		}
 	}
@@ -89,8 +90,8 @@ func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, t
 	return g, size, until, err
 }
 
-// ask sends a token to the introspection endpoint and returns the response. An error means that the server does not
-// answer properly.
+// ask sends a token to the introspection endpoint and returns the claims in the response. It returns an error if the
+// server does not give a proper answer.
 func (i *Introspection) ask(ctx context.Context, text string) (map[string]any, error) {
 	form := url.Values{"token": {text}, "token_type_hint": {"access_token"}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL, strings.NewReader(form.Encode()))

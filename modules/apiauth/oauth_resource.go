@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jwks"
 )
 
-// wellKnown is the path of the metadata of a protected resource (RFC 9728 section 3).
+// wellKnown is the path of a protected resource's metadata (RFC 9728 section 3).
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// resource is what clients are told about a protected service.
+// resource is the public description of a protected service.
 type resource struct {
 	metadata string   // the URL of the document; empty if there is none
 	paths    []string // the paths of the document here; empty if it is served elsewhere
@@ -29,7 +29,7 @@ type resource struct {
 
 // newResource returns the resource for the settings.
 func newResource(o *OAuth) (*resource, error) {
-	res := &resource{scope: strings.Join(o.Scopes, " "), stronger: stronger(o), origin: originOf(o.Audiences[0])}
+	res := &resource{scope: strings.Join(o.Scopes, " "), stronger: strongerParams(o), origin: originOf(o.Audiences[0])}
 	if o.ResourceMetadata == "off" {
 		return res, nil
 	}
@@ -60,8 +60,9 @@ func newResource(o *OAuth) (*resource, error) {
 	return res, err
 }
 
-// stronger returns the parameters of a challenge for a stronger or more recent sign-in (RFC 9470 section 3).
-func stronger(o *OAuth) string {
+// strongerParams returns the parameters of a challenge that asks for a stronger or more recent sign-in (RFC 9470
+// section 3).
+func strongerParams(o *OAuth) string {
 	var words []string
 	if len(o.ACR) > 0 {
 		words = append(words, `acr_values="`+strings.Join(o.ACR, " ")+`"`)
@@ -72,8 +73,9 @@ func stronger(o *OAuth) string {
 	return strings.Join(words, ", ")
 }
 
-// challenge sets the challenge of a response (RFC 6750 section 3, RFC 9728 section 5.1). It has the scheme DPoP if the
-// token was sent with that (RFC 9449 section 7.1). code and description must be ASCII without quotes.
+// challenge sets the challenge of a response (RFC 6750 section 3, RFC 9728 section 5.1). bound means that the token was
+// sent with the scheme DPoP, which the challenge then has too (RFC 9449 section 7.1). code and description must be
+// ASCII without quotes.
 func (res *resource) challenge(w http.ResponseWriter, bound bool, code, description string) {
 	var words []string
 	scheme := "Bearer "
@@ -96,8 +98,8 @@ func (res *resource) challenge(w http.ResponseWriter, bound bool, code, descript
 	w.Header().Set("WWW-Authenticate", strings.TrimSpace(scheme+strings.Join(words, ", ")))
 }
 
-// serve answers a request for the metadata document, which is public, and the preflight request for it. It returns
-// false for any other request.
+// serve answers a request for the metadata document, which is public, and the CORS preflight request for the document.
+// It returns false for any other request.
 func (o *OAuth) serve(w http.ResponseWriter, r *http.Request) bool {
 	if !slices.Contains(o.resource.paths, r.URL.Path) {
 		return false

@@ -46,18 +46,17 @@ var (
 	defaultTypes      = []string{"", "JWT", "at+jwt"}
 )
 
-// UserJWT checks JSON Web Tokens of users, sent as `Authorization: Bearer …`: those of an identity provider, and local
-// ones.
+// UserJWT checks JSON Web Tokens of users, sent as `Authorization: Bearer …`. The tokens come from an identity provider
+// or from Tollgate itself (local tokens).
 //
-// The keys of the provider come from a URL (jwks_url, or the one in the discovery document of the issuer) or from
-// files, or are one shared secret. Keys from a URL are cached as long as its Cache-Control says (1 minute to 24 hours,
-// otherwise 10 minutes), fetched again before that ends, and used for 24 more hours while the provider is down. An
-// unknown key id causes a fetch, at most once in 10 seconds. Until the first fetch has succeeded the response is 503.
-// URLs must be https, or http on a loopback address.
+// The provider's keys come from a URL (jwks_url, or the jwks_uri of the issuer's discovery document) or from files, or
+// are one shared secret. Keys from a URL are cached for the time in its Cache-Control (1 minute to 24 hours; 10 minutes
+// if there is none). They are fetched again before that time ends, and used for 24 more hours while the provider is
+// down. An unknown key id causes a fetch, at most once in 10 seconds. Until the first fetch has succeeded, requests get
+// 503. URLs must be https, or http on a loopback address.
 //
 // Local tokens have the issuer "tollgate" and are signed with a key of the app's keyring: tollgate keychain token
-// <user> prints one. They are accepted in every configuration except with disable_local, which does not need the app
-// tollgate.
+// <user> prints one. They are accepted unless disable_local is set. Only local tokens need the app tollgate.
 //
 // Placeholders, beside {http.auth.user.id}:
 //
@@ -67,16 +66,16 @@ var (
 // A token that is bound to a key of its client (RFC 7800) is refused, since this provider does not check proofs of the
 // key. The provider oauth does.
 //
-// Errors: 401 invalid_token with the challenge of RFC 6750; 503 while there are no keys.
+// Errors: 401 invalid_token with the challenge of RFC 6750; 503 while no keys are available.
 type UserJWT struct {
-	// Issuer is the only accepted value of iss. Required with keys from a URL.
+	// Issuer is the value that the claim iss must have. Required with keys from a URL.
 	Issuer string `json:"issuer,omitempty"`
 
-	// Audiences of which the token must name one in aud. Required unless only
-	// local tokens are accepted.
+	// Audiences are the names of this service. The claim aud must contain at least one of them. Required unless only local
+	// tokens are accepted.
 	Audiences []string `json:"audiences,omitempty"`
 
-	// JWKSURL is the URL of the keys. Default, with an issuer and no other keys: the one in
+	// JWKSURL is the URL of the keys. Default, if there is an issuer and no other source of keys: the jwks_uri in
 	// <issuer>/.well-known/openid-configuration.
 	JWKSURL string `json:"jwks_url,omitempty"`
 
@@ -87,17 +86,18 @@ type UserJWT struct {
 	// {env.NAME} or {file.path}.
 	HS256 string `json:"hs256,omitempty"`
 
-	// Algorithms that are accepted. Default: RS256, PS256, ES256, ES384 and EdDSA for public keys; HS256 for hs256,
-	// which allows no other.
+	// Algorithms are the accepted signature algorithms. Default: RS256, PS256, ES256, ES384 and EdDSA for public keys.
+	// With hs256, only HS256 is possible.
 	Algorithms []string `json:"algorithms,omitempty"`
 
-	// Leeway for clocks that differ, at most 5m. Default: 30s.
+	// Leeway is the tolerance for clocks that differ, at most 5m. Default: 30s.
 	Leeway caddy.Duration `json:"leeway,omitempty"`
 
 	// UserClaim is the claim with the user's id, 1 to 200 characters. Default: sub.
 	UserClaim string `json:"user_claim,omitempty"`
 
-	// RequiredClaims are claims by name. Each must be one of the values, or a list that contains one.
+	// RequiredClaims are accepted values by the name of a claim. Each of these claims must be one of its values, or a list
+	// that contains one of them.
 	RequiredClaims map[string][]string `json:"required_claims,omitempty"`
 
 	// Types are the accepted values of the header typ; an empty value means that it may be absent. Default: absent, JWT
@@ -193,7 +193,7 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 
 // resolve replaces {env.*} and {file.*} in the settings.
 func (u *UserJWT) resolve() error {
-	one := func(name string, text *string) (err error) {
+	resolve := func(name string, text *string) (err error) {
 		if *text == "" {
 			return nil
 		}
@@ -202,32 +202,32 @@ func (u *UserJWT) resolve() error {
 		}
 		return nil
 	}
-	err := errors.Join(one("issuer", &u.Issuer), one("jwks_url", &u.JWKSURL), one("hs256", &u.HS256))
+	err := errors.Join(resolve("issuer", &u.Issuer), resolve("jwks_url", &u.JWKSURL), resolve("hs256", &u.HS256))
 	for i := range u.Audiences {
-		err = errors.Join(err, one("audience", &u.Audiences[i]))
+		err = errors.Join(err, resolve("audience", &u.Audiences[i]))
 	}
 	for i := range u.PublicKeys {
-		err = errors.Join(err, one("public_key", &u.PublicKeys[i]))
+		err = errors.Join(err, resolve("public_key", &u.PublicKeys[i]))
 	}
 	return err
 }
 
-// check returns an error for settings that contradict each other or would accept no token. It runs before the keys are
-// loaded, which relies on it.
+// check returns an error for settings that contradict each other or would accept no token. It must run before the keys
+// are loaded, because the loading relies on its checks.
 func (u *UserJWT) check() error {
-	given := 0
+	sources := 0
 	for _, set := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
 		if set {
-			given++
+			sources++
 		}
 	}
-	if given > 1 {
+	if sources > 1 {
 		return errors.New("jwks_url, public_key and hs256 exclude each other")
 	}
 	if time.Duration(u.Leeway) < 0 || time.Duration(u.Leeway) > maxLeeway {
 		return fmt.Errorf("leeway must be at most %s", maxLeeway)
 	}
-	if given == 0 && u.Issuer == "" {
+	if sources == 0 && u.Issuer == "" {
 		if u.DisableLocal {
 			return errors.New("with local off, keys are needed: issuer, jwks_url, public_key or hs256")
 		}
@@ -264,8 +264,8 @@ func (u *UserJWT) check() error {
 	return nil
 }
 
-// provisionKeys returns the keys of the identity provider, or their source. It returns nil if only local tokens are
-// accepted.
+// provisionKeys returns the keys of the identity provider, or a source that fetches them. It returns nil if only local
+// tokens are accepted.
 func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 	switch {
 	case u.HS256 != "":
@@ -312,9 +312,9 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	if err == nil {
 		known, err = u.cache.Verify(r.Context(), text)
 	}
-	if bad, ok := errors.AsType[jwt.Error](err); ok {
-		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+string(bad)+`"`)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(bad))
+	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+string(tokenErr)+`"`)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(tokenErr))
 	}
 	if err != nil {
 		return caddyauth.User{}, false, err
@@ -329,7 +329,7 @@ type verified struct {
 	subject *User
 }
 
-// verify checks a token. It returns its user, the approximate size of that in bytes, and when the token expires.
+// verify checks a token. It returns the token's user, the user's approximate size in bytes, and when the token expires.
 func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, time.Time, error) {
 	token, err := u.verifier.Verify(ctx, text)
 	if err != nil {
@@ -354,8 +354,8 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, ti
 	return v, size, token.Expires, nil
 }
 
-// bearer returns the bearer token of a request, or "" if there is none. More than one Authorization header is refused,
-// since another server may use another one of them.
+// bearer returns the bearer token of a request, or "" if no bearer token was sent. It refuses several Authorization
+// headers, because another server might use a different one.
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) > 1 {

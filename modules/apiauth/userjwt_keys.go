@@ -22,29 +22,28 @@ func (s pooledSource) Destruct() error {
 	return nil
 }
 
-// pooled returns the keys of an issuer, or those at jwksURL, from the pool. It stores their address in *address; the
-// caller must release that in Cleanup.
+// pooled returns from the pool the keys of an issuer, or the keys at jwksURL if that is not empty. It sets *address to
+// the pool's key; the caller must delete that from sources in Cleanup.
 func pooled(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
-	at, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
-	if at.JWKS == "" {
-		at.Issuer, name = issuer, "issuer"
+	location, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
+	if location.JWKS == "" {
+		location.Issuer, name = issuer, "issuer"
 	}
-	if err := at.Check(); err != nil {
+	if err := location.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	source, err := takeSource(at)
+	source, err := takeSource(location)
 	if err != nil {
 		return nil, err
 	}
-	*address = &at
+	*address = &location
 	return source, nil
 }
 
-// takeSource returns the source of an address, which is shared by all its users. Each call must be followed by one
-// sources.Delete.
-func takeSource(at jwks.Address) (*jwks.Source, error) {
-	loaded, _, err := sources.LoadOrNew(at, func() (caddy.Destructor, error) {
-		return pooledSource{jwks.NewSource(at,
+// takeSource returns the shared source of keys for an address. Each call must be followed by one sources.Delete.
+func takeSource(address jwks.Address) (*jwks.Source, error) {
+	loaded, _, err := sources.LoadOrNew(address, func() (caddy.Destructor, error) {
+		return pooledSource{jwks.NewSource(address,
 			func() *zap.Logger { return caddy.Log().Named("http.authentication.providers.user_jwt") })}, nil
 	})
 	if err != nil {
@@ -53,8 +52,8 @@ func takeSource(at jwks.Address) (*jwks.Source, error) {
 	return loaded.(pooledSource).Source, nil
 }
 
-// localKeys returns the keys of local tokens, which are derived from the keyring. All of them are tried, so that those
-// of an older master key remain valid.
+// localKeys returns the keys of local tokens, which are derived from the keyring. A token may be signed with any of
+// them, so that tokens of an older master key remain valid.
 type localKeys func() ([][]byte, error)
 
 // Find implements jwks.Finder.

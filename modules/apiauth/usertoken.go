@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// UserTokens is the label in the keyring of the keys that sign user tokens.
+	// UserTokens is the label for which the keyring derives the keys that sign user tokens.
 	UserTokens = "user tokens"
 	// UserTokenIssuer is the claim iss of the user tokens that Tollgate signs.
 	UserTokenIssuer = "tollgate"
-	// MaxUserTokenTTL is the longest life of such a token.
+	// MaxUserTokenTTL is the longest time that a user token may be valid.
 	MaxUserTokenTTL = 30 * 24 * time.Hour
 	// MaxUserID is the greatest length of a user id, in characters.
 	MaxUserID = 200
@@ -34,8 +34,8 @@ func ValidUserID(id string) bool {
 	return true
 }
 
-// SignUserToken returns a token for a user that is valid until ttl after now, and when it expires. keys are the keys
-// that the keyring derives for UserTokens.
+// SignUserToken returns a token for a user, and when the token expires: at ttl after now. keys are the keys that the
+// keyring derives for UserTokens.
 func SignUserToken(
 	keys [][]byte, user string, now time.Time, ttl time.Duration,
 ) (token string, expires time.Time, err error) {

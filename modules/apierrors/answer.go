@@ -17,7 +17,7 @@ func renderAnswer(e *apierror.Error, _ string) reply {
 	return reply{status: status, header: contentType("application/json"), body: body}
 }
 
-// answerName returns the name that clients of the answer API branch on.
+// answerName returns the error name by which clients of the answer API distinguish errors.
 func answerName(e *apierror.Error) string {
 	switch e.Code {
 	case "InvalidRequest", "Unauthorized", "Forbidden", "NotFound", "MethodNotAllowed",

@@ -41,9 +41,9 @@ var errUnhandled = errors.New("no handler answers this request")
 const requestIDPlaceholder = "http.tollgate.request_id"
 
 // Handler answers errors in the format of an API. It is the outermost handler of an API: any error that a handler
-// behind it returns (a refusal of Tollgate's own handlers, an error of Caddy's handlers such as the 502 of
-// reverse_proxy or the 413 of request_body, or anything else) becomes a body of the chosen format with the right
-// status. It needs no other module of Tollgate.
+// behind it returns becomes a body of the chosen format with the right status. That includes refusals of Tollgate's
+// handlers and errors of Caddy's handlers, such as the 502 of reverse_proxy or the 413 of request_body. It needs no
+// other module of Tollgate.
 //
 // JSON: {"handler": "api_errors", "format": "chat_completions"}. The format is required and is one of the following.
 //
@@ -58,7 +58,7 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 //	{"type":"error","error":{"type":"rate_limit_error","message":"…"},"request_id":"req_…"}
 //
-// A 503 is sent in this format with status 529 and type overloaded_error, for which its clients wait and retry.
+// In this format a 503 is sent with status 529 and type overloaded_error, because clients then wait and retry.
 //
 // converse, with the type in the header X-Amzn-Errortype too:
 //
@@ -73,7 +73,7 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 //	{"error":"…","requestId":"req_…"}
 //
-// answer, whose error is one of the names of the answer API and never a sentence; a spent budget (402) becomes a 429
+// answer, whose error is a name from the answer API and never a sentence; a spent budget (402) becomes a 429
 // QuotaExceeded:
 //
 //	{"success":false,"error":"RateLimited","result":null}
@@ -83,35 +83,36 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //	{"error":"…"}
 //
 // problem, which is application/problem+json of RFC 9457. It has code, param and errors (called details in the format
-// board) only if there are any, and type is the error's own only if that is an absolute URI:
+// board) only if there are any. type is the error's type if that is an absolute URI, otherwise about:blank:
 //
 //	{"type":"about:blank","title":"Not Found","status":404,"detail":"…",
 //	 "code":"not_found","param":"id","errors":[…],"request_id":"req_…"}
 //
-// Other modules add formats of their own: board_pages is a page for requests that are refused in front of the board,
-// and oauth is the error format of the authorization server.
+// Other modules add formats: board_pages is a page for requests that are refused in front of the board, and oauth is
+// the error format of the authorization server.
 //
 // # What the client is told
 //
-// The text of an error is shown only if a handler of Tollgate made it for the client. Errors of Caddy's handlers keep
-// their status but get a fixed sentence, because their text may name files, addresses or upstreams. An error without a
-// status is a 500 "internal error", or a 504 if a deadline passed. The whole text is logged: at level error from status
-// 500 on, at level debug below.
+// The text of an error is shown only if a handler of Tollgate made the error for the client. Errors of Caddy's handlers
+// keep their status but get a fixed sentence, because their texts may name files, addresses or upstreams. An error
+// without a status is a 500 "internal error", or a 504 if a deadline passed. The whole text is logged: at level error
+// from status 500 on, at level debug below.
 //
-// A request that no handler answers gets a 404. Caddy alone would send an empty 200, which a client takes for success.
+// A request that no handler answers gets a 404. Caddy alone would send an empty 200, which clients would take for
+// success.
 //
 // Error responses have Cache-Control: no-store and, where they apply, Retry-After with retry-after-ms and
-// x-should-retry: false. 429 and 503 always have the former two, with 1 second unless the error has another wait or
-// says that a retry is pointless. WWW-Authenticate, Allow, Vary, cookies and similar headers that a handler set before
-// it failed are kept; headers that describe a body which was never sent, such as Content-Encoding or ETag, are removed.
-// HEAD gets the same header without a body.
+// x-should-retry: false. 429 and 503 always have Retry-After and retry-after-ms, unless the error states that a retry
+// is pointless. The default wait is 1 second. WWW-Authenticate, Allow, Vary, cookies and similar headers that a handler
+// set before it failed are kept; headers that describe a body which was never sent, such as Content-Encoding or ETag,
+// are removed. HEAD gets the same header without a body.
 //
 // # What is left alone
 //
-// A response that has begun, above all a stream, is not touched: the error goes on to Caddy, which logs it. Do not
-// write bodies from handle_errors there, as they would be added to the stream. Informational responses (1xx) do not
-// begin a response, except switching protocols (101). A request whose client is gone gets status 499, for the access
-// log, and no body. Panics pass through.
+// A response that has begun, above all a stream, is not changed: the error is returned to Caddy, which logs it. Do not
+// write bodies in handle_errors for such requests, because they would be added to the stream. Informational responses
+// (1xx) do not begin a response, except switching protocols (101). A request whose client has disconnected gets status
+// 499, for the access log, and no body. Panics pass through.
 //
 // The handlers may be nested; the innermost one answers. Within one handler, matchers can select requests that get
 // another format:
@@ -124,17 +125,17 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits;
 // with messages the header request-id has the same value, with converse x-amzn-requestid. Ids that clients send or
-// upstreams set are replaced. Upstreams get ours in X-Request-Id, even if the client names that header in Connection,
-// which asks proxies to remove it.
+// upstreams set are replaced. Upstreams get the new id in X-Request-Id, even if the client names that header in
+// Connection, which asks proxies to remove it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.
 type Handler struct {
-	// The format of the error bodies: chat_completions, responses, messages, converse, board, board_pages, cms, answer,
-	// events, oauth or problem. Required.
+	// Format is the format of the error bodies: chat_completions, responses, messages, converse, board, board_pages, cms,
+	// answer, events, oauth or problem. Required.
 	Format string `json:"format,omitempty"`
 
-	// Other formats for requests that matchers select. The first entry that matches applies.
+	// Others are formats for requests that matchers select. The first entry that matches applies.
 	Others []Other `json:"others,omitempty"`
 
 	chosen choice
@@ -143,17 +144,17 @@ type Handler struct {
 
 // Other is a format for requests that matchers select.
 type Other struct {
-	// Which requests, as in a route of Caddy. Required.
+	// MatcherSetsRaw selects the requests, as in a route of Caddy. Required.
 	MatcherSetsRaw caddyhttp.RawMatcherSets `json:"match,omitempty" caddy:"namespace=http.matchers"`
 
-	// The format, one of those of the handler. Required.
+	// Format is a format as in the handler. Required.
 	Format string `json:"format,omitempty"`
 
 	matchers caddyhttp.MatcherSets
 	chosen   choice
 }
 
-// choice is a format and its name, which is boxed once instead of for each request.
+// choice is a format and its name. The name has type any, so that it is converted once instead of for each request.
 type choice struct {
 	format format
 	name   any
@@ -185,7 +186,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Validate refuses absent or unknown formats.
+// Validate returns an error for a missing or unknown format.
 func (h *Handler) Validate() error {
 	for _, o := range h.Others {
 		if err := checkFormat(o.Format); err != nil {
@@ -221,7 +222,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	rw.expects = r.ProtoMajor == 1 && r.Header["Expect"] != nil
 	r.Header[requestIDHeader] = rw.id[2:] // upstreams get our id, not the client's
 	if r.Header["Connection"] != nil {
-		keepRequestID(r.Header)
+		unlistRequestID(r.Header)
 	}
 
 	// Handlers below may rewrite the request in place, so its method and path are read now.
@@ -238,7 +239,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	if err == nil {
 		if !rw.began {
-			rw.stamp() // net/http is about to send an empty 200
+			rw.setRequestID() // net/http is about to send an empty 200
 		}
 		return nil
 	}
@@ -254,7 +255,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return nil
 }
 
-// answer renders err as the whole response and logs it. path is that of format.page.
+// answer writes err as the whole response and logs it. path is the argument of format.page, and head means that the
+// request method is HEAD.
 func (h *Handler) answer(w *responseWriter, f format, path string, head bool, id string, err error) {
 	e := classify(err)
 	var rep reply
@@ -288,8 +290,8 @@ func (h *Handler) answer(w *responseWriter, f format, path string, head bool, id
 	}
 }
 
-// logCode returns a code for the logs. It uses the codes of the chat format for all formats, except for the 502, which
-// that format calls the failure of all providers.
+// logCode returns the error code for the logs: the code of the chat format, whatever the format of the response. The
+// exception is 502, which the chat format reports as the failure of all providers.
 func logCode(e *apierror.Error) string {
 	if e.Code == "" && e.Status == http.StatusBadGateway {
 		return "bad_gateway"
@@ -308,8 +310,8 @@ func (h *Handler) log(level zapcore.Level, msg, id string, status int, code stri
 	}
 }
 
-// setRetry sets the headers that tell clients whether and when to try again. It keeps a Retry-After that a handler
-// below has set, unless the error has its own.
+// setRetry sets the headers that state whether and when a client should try again. It keeps a Retry-After that an
+// earlier handler has set, unless the error has a wait.
 func setRetry(header http.Header, e *apierror.Error, status int) {
 	if e.NoRetry {
 		header.Set("X-Should-Retry", "false")
@@ -336,7 +338,7 @@ func ceil(d, unit time.Duration) int64 {
 	return n
 }
 
-// dropRepresentation removes the headers that describe a body which a handler meant to send before it failed.
+// dropRepresentation removes the headers of a body that a handler wanted to send before it failed.
 func dropRepresentation(header http.Header) {
 	for _, name := range [...]string{
 		"Accept-Ranges", "Age", "Content-Digest", "Content-Disposition", "Content-Encoding",
@@ -348,7 +350,7 @@ func dropRepresentation(header http.Header) {
 	}
 }
 
-// RequestID returns the id of the request whose context is ctx, or "" outside of api_errors.
+// RequestID returns the id of the request with the context ctx, or "" if the request did not pass api_errors.
 func RequestID(ctx context.Context) string {
 	id, _ := caddyhttp.GetVar(ctx, RequestIDVar).(string)
 	return id

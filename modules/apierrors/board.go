@@ -18,8 +18,8 @@ func renderBoard(e *apierror.Error, id string) reply {
 	return reply{status: e.Status, header: header, varyBy: "Authorization", body: body}
 }
 
-// boardCode keeps the codes of the board's API and maps the codes of middleware in front of it to them, as the API
-// documents no others.
+// boardCode returns an error code of the board's API. Codes of middleware in front of the board are mapped to such
+// codes, because the API documents no others.
 func boardCode(e *apierror.Error) string {
 	switch e.Code {
 	case "bad_request", "invalid_body", "unauthenticated", "missing_scope", "owner_unavailable",
@@ -41,7 +41,8 @@ var boardCodes = apierror.ByStatus{
 	500: "internal", // board_offline is reserved for the administrators' switch
 }
 
-// boardDetails returns the faults of fields. An error that names only one in Param becomes a list of one.
+// boardDetails returns the faulty fields with their faults. If the error names one field in Param, the list has only
+// that field.
 func boardDetails(e *apierror.Error) []apierror.Detail {
 	if len(e.Details) > 0 || e.Param == "" {
 		return e.Details

@@ -23,7 +23,7 @@ func parseCaddyfile(helper httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, e
 //		<format> <matcher>
 //	}
 //
-// Named matchers are those of the site block. A dispenser without a helper has none.
+// Named matchers must be defined in the site block.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return h.unmarshal(httpcaddyfile.Helper{Dispenser: d})
 }

@@ -17,17 +17,18 @@ const statusClientClosed = 499
 
 const statusOverloaded = messages.StatusOverloaded
 
-// internalError is all that a client is told of an internal fault.
+// internalError is the only message that a client gets for an internal fault.
 const internalError = "internal error"
 
-// Limits for what is sent to a client, in bytes. A message may list many model ids, and both may quote the request.
+// Limits for texts sent to a client, in bytes. The limits are large because a message may list many model ids, and both
+// may quote the request.
 const (
 	maxMessage = 16 << 10
 	maxParam   = 1 << 10
 )
 
 // clientGone reports whether err means that the client closed the request. A cancelled context counts only if it is the
-// request's, since other work may be cancelled while the client still waits.
+// request's context, because other work may be cancelled while the client still waits.
 func clientGone(ctx context.Context, err error) bool {
 	if e, ok := apierror.From(err); ok {
 		return e.Status == statusClientClosed
@@ -38,7 +39,8 @@ func clientGone(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) && ctx.Err() != nil
 }
 
-// begunError wraps the error of a response that has begun with the status and the id under which Caddy logs it.
+// begunError wraps the error of a response that has already begun. Caddy logs the wrapped error with its status and the
+// request id.
 func begunError(ctx context.Context, id string, err error) error {
 	if he, ok := errors.AsType[caddyhttp.HandlerError](err); ok && he.ID == id {
 		return err // from an inner api_errors
@@ -50,9 +52,9 @@ func begunError(ctx context.Context, id string, err error) error {
 	return caddyhttp.HandlerError{StatusCode: status, ID: id, Err: err}
 }
 
-// classify turns any error into one that may be shown. An error that a handler made for the client takes precedence
-// over everything that wraps it; of all other errors only the status is kept. The result has a status from 400 to 599
-// and a message.
+// classify turns any error into an error that may be shown to the client. If err wraps an error that a handler made for
+// the client, classify uses that. Otherwise it keeps only the status. The result has a status from 400 to 599 and a
+// message.
 func classify(err error) *apierror.Error {
 	if e, ok := apierror.From(err); ok {
 		return complete(e)
@@ -82,8 +84,8 @@ func complete(e *apierror.Error) *apierror.Error {
 	return &c
 }
 
-// errorStatus returns status if it is that of an error, and else 500. It maps 529, an overload, to 503; the messages
-// format maps it back.
+// errorStatus returns status if it is an error status, otherwise 500. It maps 529 (overloaded) to 503; the messages
+// format maps 503 back to 529.
 func errorStatus(status int) int {
 	switch {
 	case status == statusOverloaded:
@@ -94,7 +96,7 @@ func errorStatus(status int) int {
 	return status
 }
 
-// defaultMessage returns the message for an error that has none of its own.
+// defaultMessage returns the message for an error without a message.
 func defaultMessage(status int) string {
 	switch status {
 	case http.StatusBadRequest:

@@ -2,8 +2,8 @@ package apierrors
 
 import "github.com/tollgate-gateway/tollgate/internal/apierror"
 
-// renderCMS renders the errors of the CMS module: the message alone and, for an internal error, the id under which the
-// log has more.
+// renderCMS renders errors in the format of the CMS: the message and, for an internal error, the id of the log entry
+// with the details.
 func renderCMS(e *apierror.Error, id string) reply {
 	body := appendString(nil, `{"error":`, e.Message)
 	if e.Message == internalError {

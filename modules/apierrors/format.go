@@ -13,12 +13,12 @@ import (
 
 // format is a way to render an error.
 type format struct {
-	// render has no side effects. The error comes from classify, and id is the request's.
+	// render renders an error that classify returned. id is the request id. It has no side effects.
 	render func(e *apierror.Error, id string) reply
-	// page replaces render in formats that are pages. path is what handle_path and the like have taken from the beginning
-	// of the request's path.
+	// page replaces render in formats that are HTML pages. path is the part of the request's path that handle_path and
+	// similar handlers have removed from its beginning.
 	page func(path string, e *apierror.Error) reply
-	// requestIDHeader is a header for the id besides X-Request-Id. It may be empty.
+	// requestIDHeader is another header for the request id, besides X-Request-Id. It may be empty.
 	requestIDHeader string
 }
 
@@ -38,7 +38,7 @@ var formats = map[string]format{
 	"problem": {render: renderProblem},
 }
 
-// init adds the formats of the model APIs, which have a table of their own.
+// init adds the formats of the model APIs, which another package lists.
 func init() {
 	for _, f := range modelapis.All() {
 		formats[f.Facts().Surface] = format{
@@ -56,8 +56,9 @@ func init() {
 	}
 }
 
-// RegisterPages adds a format of pages. A module with one of its own calls it in its init function. render returns the
-// header and the body of an error. The addresses in it begin with path, which is empty or such as /forum.
+// RegisterPages adds a format whose errors are HTML pages. A module calls it in its init function. render returns the
+// header and the body for an error. Addresses in the page must begin with path, which is empty or a prefix such as
+// /forum.
 func RegisterPages(name string, render func(path string, e *apierror.Error) (http.Header, []byte)) {
 	formats[name] = format{page: func(path string, e *apierror.Error) reply {
 		header, body := render(path, e)
@@ -65,8 +66,7 @@ func RegisterPages(name string, render func(path string, e *apierror.Error) (htt
 	}}
 }
 
-// Register adds a format. A module with a format of its own calls it in its init function. render returns the header
-// and the body of an error.
+// Register adds a format. A module calls it in its init function. render returns the header and the body for an error.
 func Register(name string, render func(e *apierror.Error) (http.Header, []byte)) {
 	formats[name] = format{render: func(e *apierror.Error, _ string) reply {
 		header, body := render(e)
@@ -88,7 +88,7 @@ func appendString(dst []byte, prefix, s string) []byte {
 	return jsontext.AppendQuoted(append(dst, prefix...), s)
 }
 
-// appendDetails appends prefix and the list of faults of fields.
+// appendDetails appends prefix and the list of faulty fields with their faults.
 func appendDetails(dst []byte, prefix string, details []apierror.Detail) []byte {
 	dst = append(append(dst, prefix...), '[')
 	for i, d := range details {

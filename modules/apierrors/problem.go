@@ -11,8 +11,8 @@ import (
 // renderProblem renders problem details (RFC 9457) with the extension members code, param, errors and request_id.
 func renderProblem(e *apierror.Error, id string) reply {
 	body := appendString(nil, `{"type":`, problemType(e.Type))
-	// With about:blank the title is the phrase of the status (RFC 9457, section 4.2.1). It serves other types too, as
-	// it is short and does not differ between occurrences.
+	// With about:blank, the title is the phrase of the status (RFC 9457, section 4.2.1). Other types get the same title,
+	// because it is short and does not differ between occurrences.
 	if title := http.StatusText(e.Status); title != "" {
 		body = appendString(body, `,"title":`, title)
 	}

@@ -21,7 +21,7 @@ const (
 	base62          = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// identify returns the id of the request. It makes one unless an outer handler has done so.
+// identify returns the id of the request. It creates the id unless an outer api_errors has done so.
 func identify(ctx context.Context, vars map[string]any) string {
 	if id, _ := vars[RequestIDVar].(string); id != "" {
 		return id
@@ -38,26 +38,27 @@ func identify(ctx context.Context, vars map[string]any) string {
 	return id
 }
 
-// keepRequestID removes X-Request-Id from the client's Connection header, whose names proxies do not pass on.
-func keepRequestID(header http.Header) {
+// unlistRequestID removes X-Request-Id from the client's Connection header. Proxies do not forward headers that
+// Connection names.
+func unlistRequestID(header http.Header) {
 	values := header["Connection"]
-	named := func(name string) bool { return strings.EqualFold(strings.Trim(name, " \t"), requestIDHeader) }
+	isRequestID := func(name string) bool { return strings.EqualFold(strings.Trim(name, " \t"), requestIDHeader) }
 	if !slices.ContainsFunc(values, func(value string) bool {
-		return slices.ContainsFunc(strings.Split(value, ","), named)
+		return slices.ContainsFunc(strings.Split(value, ","), isRequestID)
 	}) {
 		return
 	}
-	kept := make([]string, 0, len(values))
+	remaining := make([]string, 0, len(values))
 	for _, value := range values {
-		if names := slices.DeleteFunc(strings.Split(value, ","), named); len(names) > 0 {
-			kept = append(kept, strings.Join(names, ","))
+		if names := slices.DeleteFunc(strings.Split(value, ","), isRequestID); len(names) > 0 {
+			remaining = append(remaining, strings.Join(names, ","))
 		}
 	}
-	if len(kept) == 0 {
+	if len(remaining) == 0 {
 		header.Del("Connection")
 		return
 	}
-	header["Connection"] = kept
+	header["Connection"] = remaining
 }
 
 // newRequestID returns "req_" and 24 random base-62 letters.
@@ -68,11 +69,11 @@ func newRequestID() string {
 	return id
 }
 
-// requestIDs spreads the cost of one read from the system's random source and of one allocation over the ids of a
-// block, without a lock between processors.
+// requestIDs creates request ids in blocks. A block needs one read from the system's random source and one allocation.
+// The pool needs no lock between processors.
 var requestIDs = sync.Pool{New: func() any { return new(idBlock) }}
 
-// idsPerBlock also limits how much memory a retained id keeps alive, which is its block.
+// idsPerBlock also limits memory use: as long as one id is referenced, its whole block stays in memory.
 const idsPerBlock = 32
 
 // idBlock holds unused ids, one after the other.

@@ -9,41 +9,42 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// responseWriter records whether the response has begun, and sets the request id last, so that no handler or upstream
-// below can set another one. It is not pooled, since a hijacked connection or a late flush may outlive the handler.
+// responseWriter records whether the response has begun. It sets the request id when the header is sent, so that later
+// handlers and upstreams cannot replace it. It is not pooled, because a hijacked connection or a late flush may outlive
+// the handler.
 type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
-	id    [3]string // the values of the two response headers and the request header, kept here to save allocations
-	also  string    // another header for the id, or empty
-	began bool
-	// expects means that the client waits for a 100 before it sends the body.
+	id          [3]string // the values of the two response headers and the request header, kept here to save allocations
+	otherHeader string    // another header for the id, or empty
+	began       bool
+	// expects means that the client waits for status 100 before it sends the body.
 	expects bool
 }
 
-func newResponseWriter(w http.ResponseWriter, id, also string) *responseWriter {
+func newResponseWriter(w http.ResponseWriter, id, otherHeader string) *responseWriter {
 	return &responseWriter{
 		ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w},
 		id:                    [3]string{id, id, id},
-		also:                  also,
+		otherHeader:           otherHeader,
 	}
 }
 
-func (w *responseWriter) stamp() {
+func (w *responseWriter) setRequestID() {
 	header := w.Header()
 	header[requestIDHeader] = w.id[:1:1]
-	if w.also != "" {
-		header[w.also] = w.id[1:2:2]
+	if w.otherHeader != "" {
+		header[w.otherHeader] = w.id[1:2:2]
 	}
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *responseWriter) WriteHeader(status int) {
 	if !w.began {
-		w.stamp()
+		w.setRequestID()
 		if w.expects && status >= http.StatusBadRequest {
-			// net/http does this by itself for a refusal when the body was not asked for. It cannot detect that through
-			// the body that Caddy wraps around it, and would read the body before it answers.
+			// net/http sets this header itself when it refuses a request whose body was not read. It cannot detect that through
+			// Caddy's wrapper of the body, and would read the body before it answers.
 			w.Header().Set("Connection", "close")
 		}
 		w.began = status >= http.StatusOK || status == http.StatusSwitchingProtocols

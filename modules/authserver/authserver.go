@@ -44,21 +44,21 @@ const (
 )
 
 // Handler serves one listener of the OAuth authorization server: the endpoints for clients and users, or the
-// administration API and the metrics. The server is configured by a file of keys and by environment variables; see the
-// reference.
+// administration API and the metrics. The server is configured by a settings file, whose entries are called keys, and
+// by environment variables; see the reference.
 //
 // A path that the server does not have goes to the next handler. If admin.enabled is off, the listener admin has no
-// paths. Handlers with the same database and the same keys share one server, whose memory survives a reload.
+// paths. Handlers with the same database and the same keys share one server, whose state in memory survives a reload.
 //
-// The address of a client is determined by Caddy, with trusted_proxies. The listeners, timeouts and logs are those of
-// the Caddyfile: the keys for them (server.address and its timeouts, admin.address, observability.logging) are used
-// only by the configuration adapter authserver. The database is that of the app, too; storage keys that name another
-// one are an error.
+// The address of a client is determined by Caddy, with trusted_proxies. The Caddyfile sets the listeners, timeouts and
+// logs. The keys for these (server.address and its timeouts, admin.address, observability.logging) are used only by the
+// configuration adapter authserver. The app tollgate sets the database; storage keys that name a different database are
+// an error.
 //
 // If this handler serves its issuer, api_auth oauth checks tokens by calling it directly.
 //
-// The server itself sends what observability.tracing and observability.metrics export to a collector. It continues a
-// trace that the directive tracing has begun.
+// The server sends the traces and metrics of observability.tracing and observability.metrics to their collectors
+// itself. It continues a trace that the directive tracing has begun.
 //
 // Metrics: authserver_http_requests_total{method,route,status}, authserver_http_request_duration_seconds, and those of
 // metrics.go.
@@ -70,15 +70,15 @@ const (
 //		listener public | admin   # public
 //	}
 type Handler struct {
-	// Config is the file of keys. A relative path is relative to the working directory, or to the folder of the
+	// Config is the settings file. A relative path is relative to the working directory, or to the folder of the
 	// Caddyfile. Default: no file, only environment variables.
 	Config string `json:"config,omitempty"`
 
 	// Listener is public or admin. Default: public.
 	Listener string `json:"listener,omitempty"`
 
-	// Revision is a digest of the file at the time when the configuration was adapted, so that a reload notices that
-	// the file has changed. It is not checked.
+	// Revision is a digest of the settings file, taken when the configuration was adapted. It makes a reload notice that
+	// the file has changed. Its value is not checked.
 	Revision string `json:"revision,omitempty"`
 
 	app     *tollgate.App
@@ -91,22 +91,22 @@ type Handler struct {
 	issuer  string
 }
 
-// node is a server with one configuration on one database, which several handlers share.
+// node is an authorization server with certain keys on one database. Several handlers may share it.
 type node struct {
-	server *authserver.Server
-	sent   telemetry
-	logger atomic.Pointer[zap.Logger] // of the latest configuration
-	newest tollgate.Newest
+	server  *authserver.Server
+	exports telemetry
+	logger  atomic.Pointer[zap.Logger] // of the latest configuration
+	newest  tollgate.Newest
 }
 
-func (n *node) start() error { return errors.Join(n.server.Start(), n.sent.start()) }
+func (n *node) start() error { return errors.Join(n.server.Start(), n.exports.start()) }
 
 func (n *node) close() error {
 	n.server.Close()
-	return n.sent.close()
+	return n.exports.close()
 }
 
-// nodes are the servers, by their databases and keys.
+// nodes holds the servers, by nodeKey.
 var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
@@ -115,15 +115,15 @@ type nodeKey struct {
 	networks string
 }
 
-// locked is a lockout, which survives a change of keys that do not affect its rules.
-type locked struct {
+// pooledLockout is a lockout in the pool. It survives changes of keys that do not affect its rules.
+type pooledLockout struct {
 	*lockout.Lockout
 	logger atomic.Pointer[zap.Logger] // of the latest configuration
 }
 
-func (*locked) close() error { return nil }
+func (*pooledLockout) close() error { return nil }
 
-// lockouts are the lockouts of the servers, by their databases and rules.
+// lockouts holds the lockouts of the servers, by database and rules.
 var lockouts = caddy.NewUsagePool()
 
 type lockoutKey struct {
@@ -131,8 +131,9 @@ type lockoutKey struct {
 	rules any
 }
 
-// spare is used in place of session.secret if that is not set. It lasts as long as the process.
-var spare = sync.OnceValue(func() []byte {
+// randomSecret returns the secret that is used if session.secret is not set. It stays the same as long as the process
+// runs.
+var randomSecret = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return key
@@ -165,12 +166,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := ownStorage(h.app, keys); err != nil {
 		return err
 	}
-	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*locked, error) {
-		l := new(locked)
+	locks, err := tollgate.Share(h.app, lockouts, lockoutKey{db, authserver.LockoutRules(keys)}, func() (*pooledLockout, error) {
+		l := new(pooledLockout)
 		l.logger.Store(ctx.Logger())
 		l.Lockout = authserver.NewLockout(keys, time.Now, l.logger.Load)
 		return l, nil
-	}, (*locked).close)
+	}, (*pooledLockout).close)
 	if err != nil {
 		return err
 	}
@@ -180,12 +181,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			n := new(node)
 			n.logger.Store(ctx.Logger())
 			version := tollgate.Version()
-			tracer, err := n.sent.provision(keys, version)
+			tracer, err := n.exports.provision(keys, version)
 			if err != nil {
 				return nil, err
 			}
 			n.server, err = authserver.New(authserver.Options{
-				Config: keys, DB: db, Counters: h.app.Counters(), Key: spare(), Logger: n.logger.Load, Address: edge.Address,
+				Config: keys, DB: db, Counters: h.app.Counters(), Key: randomSecret(), Logger: n.logger.Load, Address: edge.Address,
 				Stopping: tollgate.Stopping, Meter: meter{}, Tracer: tracer, Trace: traceID, Span: spanID,
 				Observe: jobMetrics.Observe, Lockout: locks.Lockout, Networks: h.app.AllowedNetworks(), Version: version,
 				Bar: n.newest.Bar(serviceName), SignedOut: func(ctx context.Context, issuer, subject string) {
@@ -205,7 +206,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := errors.Join(tollgate.RegisterMetrics(ctx, collectors()...), jobMetrics.Register(ctx)); err != nil {
 		return err
 	}
-	h.server, h.site, h.tracer, h.issuer = n.server, n.server.Public(), n.sent.tracer, keys.Server.Issuer
+	h.server, h.site, h.tracer, h.issuer = n.server, n.server.Public(), n.exports.tracer, keys.Server.Issuer
 	h.off = h.Listener == adminListener && !keys.Admin.Enabled
 	if h.Listener == adminListener && !h.off {
 		h.site = n.server.Admin()
@@ -226,7 +227,7 @@ func traceID(ctx context.Context) string {
 	return span.TraceID().String()
 }
 
-// spanID returns the id of the span of a request, or "".
+// spanID returns the id of the request's span, or "".
 func spanID(ctx context.Context) string {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.HasSpanID() {

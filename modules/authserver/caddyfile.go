@@ -33,7 +33,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			return d.ArgErr()
 		}
 		if option == "config" {
-			h.Config = directive.Beside(d, h.Config) // here, where the token is of the file that names the other one
+			h.Config = directive.ResolvePath(d, h.Config) // here, where the token is of the file that names the other one
 		}
 		return nil
 	})
@@ -41,8 +41,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return err
 }
 
-// revision returns a digest of the current content of a file, or "" if it cannot be read, which is reported when it is
-// loaded.
+// revision returns a digest of the current content of a file, or "" if the file cannot be read. Loading the file
+// reports that error later.
 func revision(file string) string {
 	if file == "" {
 		return ""

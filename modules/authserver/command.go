@@ -43,13 +43,13 @@ func commands(root *cobra.Command) {
 	cli.Group(root, checkCommand(o), userCommand(o), importCommand(o), exportCommand(o), reencryptCommand(o))
 }
 
-// session is what a subcommand works with: its input and output, and a server without listeners on the open database.
+// session is one run of a subcommand. Its server has no listeners and works on the open database.
 type session struct {
 	*cli.Session
 	*kernel.Server
 }
 
-// run returns a subcommand that opens the database and calls work. Afterwards it writes the audit events.
+// run returns a subcommand that opens the database and calls work, then writes the audit events.
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -68,8 +68,8 @@ func (o *options) run(
 			feed := audit.New(k)
 			k.Audit = feed.Add
 			err = work(&session{s, k}, cmd, args)
-			if lost := feed.Flush(s.Ctx); lost != nil {
-				err = errors.Join(err, fmt.Errorf("the change was made, but could not be recorded in the audit feed: %w", lost))
+			if flushErr := feed.Flush(s.Ctx); flushErr != nil {
+				err = errors.Join(err, fmt.Errorf("the change was made, but could not be recorded in the audit feed: %w", flushErr))
 			}
 			return err
 		})(cmd, args)

@@ -33,7 +33,7 @@ a file there is the environment alone.
 				}
 			}
 			if err != nil {
-				return refused(s, err)
+				return printFaults(s, err)
 			}
 			answer := checked{Keys: make(map[string]string), Warnings: cli.List(keys.Warnings())}
 			for _, k := range config.Keys() {
@@ -56,8 +56,9 @@ type checked struct {
 	Faults   []string          `json:"faults,omitempty"`
 }
 
-// refused prints the faults and returns an error with their number. It returns any other error as it is.
-func refused(s *cli.Session, err error) error {
+// printFaults prints the faults in err, one per line, and returns an error with their number. It returns an error that
+// lists no faults unchanged.
+func printFaults(s *cli.Session, err error) error {
 	var faults config.Errors
 	if !errors.As(err, &faults) {
 		return err

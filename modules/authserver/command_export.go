@@ -25,7 +25,7 @@ stands for standard output.
 			if err != nil {
 				return err
 			}
-			server, end, err := offline(s, keys)
+			server, end, err := newOfflineServer(s, keys)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// importEvery is the number of records after which the progress is printed.
+// importEvery is the number of records between two progress reports.
 const importEvery = 10_000
 
 func importCommand(o *options) *cobra.Command {
@@ -69,7 +69,7 @@ Passwords and secrets are hashed anew when they are used the first time.
 		if err != nil {
 			return err
 		}
-		server, end, err := offline(s, keys)
+		server, end, err := newOfflineServer(s, keys)
 		if err != nil {
 			return err
 		}

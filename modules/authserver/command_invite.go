@@ -14,7 +14,7 @@ import (
 // shownInvitation is the JSON output of the command.
 type shownInvitation struct {
 	shownUser
-	// Link is the link that the operator passes on, or empty if it is mailed.
+	// Link is the link that the operator gives to the person. It is empty if the link is mailed.
 	Link string `json:"link,omitempty"`
 }
 
@@ -56,9 +56,10 @@ instead, for the operator to hand over, and needs no mail server.
 	return cmd
 }
 
-// keys returns the keys of the server in the configuration. It is an error if there are servers with different issuers.
+// keys returns the settings of the configuration's authorization server. It returns an error if there are servers with
+// different issuers.
 func (s *session) keys() (*config.Config, error) {
-	all, _, err := configured(s)
+	all, _, err := serverKeys(s)
 	if err != nil {
 		return nil, err
 	}

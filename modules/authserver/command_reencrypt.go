@@ -50,15 +50,16 @@ of all of them.
 	}
 }
 
-// reseal seals again the secrets of all servers of the configuration, which share one database.
+// reseal encrypts the secrets again with the current keys of all servers of the configuration, which share one
+// database.
 func reseal(s *session) (all encryption.Resealed, err error) {
 	list, err := sealers(s)
 	if err != nil {
 		return all, err
 	}
 	rewritten := 0
-	// A server may not have a key that another one has. Once that one has sealed the texts again, the first can open
-	// them, so this is repeated while it helps.
+	// A server may lack a key that another server has. Once the other server has encrypted a text again, the first server
+	// can decrypt it. So the loop continues while texts change and some cannot be decrypted.
 	for again := true; again; {
 		all = encryption.Resealed{}
 		again = false
@@ -77,9 +78,10 @@ func reseal(s *session) (all encryption.Resealed, err error) {
 	return all, nil
 }
 
-// resealBy seals again with the keys of one server. before is the number of texts that were sealed again until then.
+// resealBy encrypts the secrets again with the keys of one server. before is the number of texts that were encrypted
+// again so far, for the progress.
 func resealBy(s *session, keys *config.Config, before int) (done encryption.Resealed, err error) {
-	server, end, err := offline(s, keys)
+	server, end, err := newOfflineServer(s, keys)
 	if err != nil {
 		return done, err
 	}
@@ -89,9 +91,9 @@ func resealBy(s *session, keys *config.Config, before int) (done encryption.Rese
 	})
 }
 
-// configured returns the distinct keys of all servers of the configuration, of which there is at least one, and the
-// names of their files.
-func configured(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
+// serverKeys returns the settings of all servers of the configuration without duplicates, and the name of the file of
+// each. It returns an error if there is no server.
+func serverKeys(s *session) (list []*config.Config, names map[*config.Config]string, err error) {
 	known := make(map[[32]byte]bool)
 	names = make(map[*config.Config]string)
 	err = s.App.Handlers(serviceName, func(handler json.RawMessage) error {
@@ -113,10 +115,10 @@ func configured(s *session) (list []*config.Config, names map[*config.Config]str
 	return list, names, err
 }
 
-// sealers returns the keys of those servers of the configuration that seal something, or those of the first server if
-// none does. Two servers that would undo each other's work are an error.
+// sealers returns the settings of the servers that encrypt secrets or, if no server does, those of the first server. It
+// returns an error if two servers encrypt with different keys, because each would undo the other's work.
 func sealers(s *session) (list []*config.Config, err error) {
-	all, names, err := configured(s)
+	all, names, err := serverKeys(s)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +140,9 @@ func sealers(s *session) (list []*config.Config, err error) {
 	return list, nil
 }
 
-// offline returns a server with the given keys, on the database of a session, that serves no requests, and the function
-// that closes it.
-func offline(s *session, keys *config.Config) (*authserver.Server, func() error, error) {
+// newOfflineServer returns a server with the given settings on the session's database. It serves no requests. The
+// returned function closes it.
+func newOfflineServer(s *session, keys *config.Config) (*authserver.Server, func() error, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	shared := counters.NewMemory(time.Now)

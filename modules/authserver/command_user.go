@@ -18,18 +18,18 @@ import (
 
 var errNoPassword = errors.New("the password is empty: pipe it in, or generate one with --generate, or give none with --no-password")
 
-// operator is the actor in the audit feed of what commands do.
+// operator is the actor that the audit feed names for changes by commands.
 const operator = "admin"
 
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
 		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
-		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*people).Disable),
-		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*people).Enable))
+		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*userStore).Disable),
+		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*userStore).Enable))
 }
 
-// people is a short name for the users.
-type people = users.Users
+// userStore is the type of the service that manages users.
+type userStore = users.Users
 
 // shownUser is a user in the output.
 type shownUser struct {
@@ -42,7 +42,7 @@ type shownUser struct {
 	Status        string    `json:"status"`
 	Provider      string    `json:"provider"`
 	CreatedAt     time.Time `json:"created_at"`
-	// Password is a generated password, which is only shown in this output.
+	// Password is the generated password. No later output shows it.
 	Password string `json:"password,omitempty"`
 }
 
@@ -53,8 +53,8 @@ func shown(u *users.User) shownUser {
 	}
 }
 
-// tell prints a user: the generated password, or else the id.
-func tell(s *session, u *users.User, generated, note string) error {
+// printUser prints the generated password or, if generated is empty, the id of the user.
+func printUser(s *session, u *users.User, generated, note string) error {
 	answer, text := shown(u), u.ID
 	if answer.Password = generated; generated != "" {
 		text, note = generated, note+" The password is shown only once."
@@ -65,16 +65,16 @@ func tell(s *session, u *users.User, generated, note string) error {
 	})
 }
 
-// runUsers returns a subcommand that calls work with the users.
+// runUsers returns the RunE function of a subcommand, which calls work with the user store.
 func (o *options) runUsers(
-	work func(s *session, p *people, cmd *cobra.Command, args []string) error,
+	work func(s *session, p *userStore, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
 	return o.run(func(s *session, cmd *cobra.Command, args []string) error {
 		return work(s, authserver.OfflineUsers(s.Server), cmd, args)
 	})
 }
 
-// newPassword reads a password, or generates one.
+// newPassword reads a password from standard input, or generates one. generated is empty if the password was read.
 func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
 	if generate {
 		generated = password.Generate()
@@ -102,14 +102,14 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Notes that the address is the user's")
 	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	none := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
+	noPassword := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
-	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
+	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		if n.Email, n.Name = args[0], *name; *admin {
 			n.Role = users.RoleAdmin
 		}
 		generated := ""
-		if n.Hash == "" && !*none {
+		if n.Hash == "" && !*noPassword {
 			var err error
 			if n.Password, generated, err = newPassword(cmd, *generate); err != nil {
 				return err
@@ -122,7 +122,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 		if err != nil {
 			return err
 		}
-		return tell(s, u, generated, "The user was added.")
+		return printUser(s, u, generated, "The user was added.")
 	})
 	return cmd
 }
@@ -134,7 +134,7 @@ func userListCommand(o *options) *cobra.Command {
 	}
 	limit := cmd.Flags().Int("limit", 1000, "How many")
 	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
-	cmd.RunE = o.runUsers(func(s *session, p *people, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.runUsers(func(s *session, p *userStore, _ *cobra.Command, _ []string) error {
 		list, err := p.List(s.Ctx, "", kernel.Page{Limit: *limit, Offset: *offset, Newest: true})
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		Short: "Gives a user a new password, from standard input; all sessions end",
 	}
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	cmd.RunE = o.runUsers(func(s *session, p *people, cmd *cobra.Command, args []string) error {
+	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		u, err := p.FindEmail(s.Ctx, args[0])
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		if u, err = p.Update(s.Ctx, u.ID, users.Change{Password: &pass}, operator); err != nil {
 			return err
 		}
-		return tell(s, u, generated, "The password was changed.")
+		return printUser(s, u, generated, "The password was changed.")
 	})
 	return cmd
 }
@@ -181,7 +181,7 @@ func userResetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),
 		Short: "Takes away a user's passkeys, authenticator apps and recovery codes",
-		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {
+		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
 			u, err := p.FindEmail(s.Ctx, args[0])
 			if err != nil {
 				return err
@@ -194,18 +194,18 @@ func userResetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tell(s, u, "", fmt.Sprintf("%d are taken away. The password alone signs in.", n))
+			return printUser(s, u, "", fmt.Sprintf("%d are taken away. The password alone signs in.", n))
 		}),
 	}
 }
 
 // userStatusCommand returns the command disable or enable.
-func userStatusCommand(o *options, name, short string, set func(p *people, ctx context.Context, id, by string,
+func userStatusCommand(o *options, name, short string, set func(p *userStore, ctx context.Context, id, by string,
 	may ...func(u *users.User) error) (*users.User, error),
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,
-		RunE: o.runUsers(func(s *session, p *people, _ *cobra.Command, args []string) error {
+		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
 			u, err := p.FindEmail(s.Ctx, args[0])
 			if err != nil {
 				return err
@@ -213,7 +213,7 @@ func userStatusCommand(o *options, name, short string, set func(p *people, ctx c
 			if u, err = set(p, s.Ctx, u.ID, operator); err != nil {
 				return err
 			}
-			return tell(s, u, "", "The user is "+u.Status+".")
+			return printUser(s, u, "", "The user is "+u.Status+".")
 		}),
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// namespace is the prefix of the names of the metrics.
+// namespace is the prefix of all metric names.
 const namespace = "authserver"
 
 // metric describes a metric. label contains the names of its labels, separated by spaces.
@@ -60,12 +60,12 @@ var (
 	})
 )
 
-// tracked is the number of identities in the lockouts.
+// tracked is the number of identities that the lockouts keep in memory.
 var tracked = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 	Namespace: namespace, Name: "lockout_tracked", Help: "Identities with failed logins that are remembered.",
 }, func() float64 {
 	n := 0
-	for l := range tollgate.Shared[*locked](lockouts) {
+	for l := range tollgate.Shared[*pooledLockout](lockouts) {
 		n += l.Tracked()
 	}
 	return float64(n)
@@ -80,19 +80,19 @@ func (m metric) labels() []string { return strings.Fields(m.label) }
 // vector is a metric with its labels.
 type vector[T any] struct {
 	prometheus.Collector
-	with   func(values ...string) (T, error)
+	get    func(values ...string) (T, error)
 	labels int
 }
 
-// of returns the metric for the values of its labels, which are separated by spaces.
-func (v *vector[T]) of(label string) (T, error) {
+// withLabels returns the metric for the given label values, which are separated by spaces.
+func (v *vector[T]) withLabels(label string) (T, error) {
 	switch v.labels {
 	case 0:
-		return v.with()
+		return v.get()
 	case 1:
-		return v.with(label)
+		return v.get(label)
 	}
-	return v.with(strings.SplitN(label, " ", v.labels)...)
+	return v.get(strings.SplitN(label, " ", v.labels)...)
 }
 
 func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
@@ -119,7 +119,7 @@ func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	return all
 }
 
-// collectors returns all metrics. They last as long as the process.
+// collectors returns all metrics. They live for the process.
 func collectors() []prometheus.Collector {
 	all := make([]prometheus.Collector, 0, 3+len(counted)+len(observed))
 	all = append(all, requests, requestSeconds, tracked)
@@ -138,17 +138,17 @@ type meter struct{}
 // Count implements kernel.Meter.
 func (meter) Count(name, label string) {
 	if v := counted[name]; v != nil {
-		if c, err := v.of(label); err == nil {
+		if c, err := v.withLabels(label); err == nil {
 			c.Inc()
 		}
 	}
 }
 
 // Observe implements kernel.Meter.
-func (meter) Observe(name, label string, took time.Duration) {
+func (meter) Observe(name, label string, duration time.Duration) {
 	if v := observed[name]; v != nil {
-		if h, err := v.of(label); err == nil {
-			h.Observe(took.Seconds())
+		if h, err := v.withLabels(label); err == nil {
+			h.Observe(duration.Seconds())
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriterWrapper.WriteHeader(status)
 }
 
-// done counts a request that was answered. route is the pattern of its path.
+// done records a request that was answered. route is the pattern of its path, and begin the time at which it began.
 func (r *recorder) done(method, route string, begin time.Time) {
 	if r.status == 0 {
 		r.status = http.StatusOK

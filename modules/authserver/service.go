@@ -19,7 +19,7 @@ import (
 //go:embed service.caddyfile
 var form string
 
-// The short form, with the options of the directive:
+// The short form of the service in a Caddyfile, with the options of the directive:
 //
 //	tollgate [<matcher>] authserver {
 //		config   <file>

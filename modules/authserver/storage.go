@@ -20,14 +20,15 @@ func init() {
 	caddy.RegisterModule(new(Storage))
 }
 
-// Storage is the database that the storage keys of the authorization server configure. The configuration adapter
-// authserver uses it, so that a password in the file of keys does not get into another configuration.
+// Storage is the database that the storage keys of the authorization server's settings file configure. The
+// configuration adapter authserver uses it. The configuration that it generates then names only the file, and contains
+// no password.
 //
 // In the Caddyfile, in the option tollgate:
 //
 //	database authserver authserver_config [<file>]
 type Storage struct {
-	// Config is the file of keys. Default: no file, only environment variables.
+	// Config is the settings file. Default: no file, only environment variables.
 	Config string `json:"config,omitempty"`
 
 	keys config.Storage
@@ -69,8 +70,8 @@ func (s *Storage) Open(logger *zap.Logger) (*store.DB, error) {
 	}, logger)
 }
 
-// storageKey identifies a database and its settings. It contains only a digest of the DSN, so that printing it does not
-// reveal the password.
+// storageKey identifies a database and its settings. It contains only a digest of the DSN, so that printing the key
+// does not reveal the password.
 type storageKey struct {
 	keys config.Storage
 	dsn  [sha256.Size]byte
@@ -103,7 +104,7 @@ func (s *Storage) File() string {
 func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // authserver_config
 	if d.NextArg() {
-		s.Config = directive.Beside(d, d.Val())
+		s.Config = directive.ResolvePath(d, d.Val())
 	}
 	if d.NextArg() {
 		return d.ArgErr()
@@ -114,7 +115,7 @@ func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// loadKeys loads a file of keys and the environment.
+// loadKeys loads the settings from a file and the environment.
 func loadKeys(file string) (*config.Config, error) {
 	file = caddy.NewReplacer().ReplaceKnown(file, "")
 	keys, err := config.Load(file)
@@ -124,10 +125,10 @@ func loadKeys(file string) (*config.Config, error) {
 	return keys, nil
 }
 
-// ownStorage returns an error if storage keys are set although the app configures another database, which might be
-// mistaken for theirs.
+// ownStorage returns an error if storage keys are set although the app configures another database. Otherwise the
+// operator might believe that the storage keys apply.
 func ownStorage(app *tollgate.App, keys *config.Config) error {
-	if _, own := app.Storage(serviceName).(*Storage); own {
+	if _, isStorage := app.Storage(serviceName).(*Storage); isStorage {
 		return nil
 	}
 	for _, k := range config.Keys() {

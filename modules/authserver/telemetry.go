@@ -12,33 +12,33 @@ import (
 	sender "github.com/tollgate-gateway/tollgate/modules/otlp"
 )
 
-// telemetry exports metrics and traces of a node to collectors. What is disabled is nil and costs requests nothing.
+// telemetry exports metrics and traces of a node to collectors. Its disabled parts are nil and cost requests nothing.
 type telemetry struct {
-	tracer  *otlp.Tracer
-	pushing *pushing // nil if no metrics are exported
+	tracer *otlp.Tracer
+	export *metricsExport // nil if no metrics are exported
 }
 
-// pushing exports metrics once the node has started.
-type pushing struct {
-	to      otlp.Collector
-	service otlp.Service
+// metricsExport exports metrics to a collector once the node has started.
+type metricsExport struct {
+	collector otlp.Collector
+	service   otlp.Service
 
 	mu      sync.Mutex
 	metrics *otlp.Metrics
 }
 
-// provision creates what the keys enable. It sends nothing yet.
+// provision creates the exports that the settings enable. It sends nothing yet.
 func (t *telemetry) provision(keys *config.Config, version string) (kernel.Tracer, error) {
 	service := otlp.Service{Name: namespace, Version: version}
 	if m := keys.Observability.Metrics; m.Provider == "otel" || m.Provider == "both" {
-		sender.TellUnsent()
-		t.pushing = &pushing{to: otlp.Collector{Endpoint: m.OTelEndpoint, Insecure: m.Insecure}, service: service}
+		sender.LogUnsent()
+		t.export = &metricsExport{collector: otlp.Collector{Endpoint: m.OTelEndpoint, Insecure: m.Insecure}, service: service}
 	}
 	traces := keys.Observability.Tracing
 	if !traces.Enabled {
 		return nil, nil //nolint:nilnil // requests are not traced
 	}
-	sender.TellUnsent()
+	sender.LogUnsent()
 	var err error
 	t.tracer, err = otlp.NewTracer(otlp.Collector{Endpoint: traces.Endpoint, Insecure: traces.Insecure}, service,
 		traces.SampleRate)
@@ -47,7 +47,7 @@ func (t *telemetry) provision(keys *config.Config, version string) (kernel.Trace
 
 // start starts the export of metrics, once.
 func (t *telemetry) start() error {
-	p := t.pushing
+	p := t.export
 	if p == nil {
 		return nil
 	}
@@ -56,14 +56,14 @@ func (t *telemetry) start() error {
 	if p.metrics != nil {
 		return nil
 	}
-	own := prometheus.NewRegistry() // the registry of a configuration is replaced at each reload
+	registry := prometheus.NewRegistry() // the registry of a configuration is replaced at each reload
 	for _, c := range collectors() {
-		if err := own.Register(c); err != nil {
+		if err := registry.Register(c); err != nil {
 			return err
 		}
 	}
 	var err error
-	p.metrics, err = otlp.NewMetrics(p.to, p.service, own)
+	p.metrics, err = otlp.NewMetrics(p.collector, p.service, registry)
 	return err
 }
 
@@ -73,7 +73,7 @@ func (t *telemetry) close() error {
 	if t.tracer != nil {
 		traces = t.tracer.Close()
 	}
-	if p := t.pushing; p != nil {
+	if p := t.export; p != nil {
 		p.mu.Lock()
 		if p.metrics != nil {
 			metrics = p.metrics.Close()

@@ -56,7 +56,7 @@ continue.
 	})
 }
 
-// answer is the answer in JSON.
+// answer is the JSON output of the commands backup and restore.
 type answer struct {
 	Folder string `json:"folder"`
 	*backup.Manifest
@@ -89,13 +89,13 @@ func backupCommand(root *cobra.Command) {
 				s.Note("The backup does not contain the master key, because it is not in a file: keep the keys that the option keyring names.")
 			}
 			s.Note("The backup contains neither the configuration nor certificates; certificates are obtained again.")
-			note(s, args[0], m)
+			noteBackup(s, args[0], m)
 		})
 	})
 }
 
-// note records the backup for the home page of the server.
-func note(s *cli.Session, folder string, m *backup.Manifest) {
+// noteBackup records the backup for the home page of the server.
+func noteBackup(s *cli.Session, folder string, m *backup.Manifest) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
 		err = s.App.NoteBackup(tollgate.Backup{At: m.Begun, Folder: folder})
@@ -131,7 +131,7 @@ func restoreCommand(root *cobra.Command) {
 // operation is backup.Write or backup.Restore.
 type operation func(ctx context.Context, folder string, state backup.State, o backup.Options) (*backup.Manifest, error)
 
-// run writes or restores a backup and reports it.
+// run writes or restores a backup, prints its parts, and passes its manifest to notes, which prints further messages.
 func run(s *cli.Session, folder string, state backup.State, do operation, notes func(m *backup.Manifest)) error {
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 	m, err := do(s.Ctx, folder, state, backup.Options{Program: tollgate.Version(), Progress: bar.Step})

@@ -68,7 +68,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		target, err := database(*to)
+		target, err := openArgument(*to)
 		if err != nil {
 			return fmt.Errorf("--to: %w", err)
 		}
@@ -81,7 +81,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		notes(s, &state, *to, *name)
+		printNextSteps(s, &state, *to, *name)
 		return s.Table(r, func(w io.Writer) {
 			cli.Row(w, "TABLE", "ROWS", "DIGEST OF BOTH")
 			for i := range r.Tables {
@@ -97,10 +97,11 @@ func moveCommand(root *cobra.Command) {
 // shownDigest is how many characters of a digest are shown to people.
 const shownDigest = 16
 
-// sourceOf returns the database to copy.
+// sourceOf returns the database to copy: the database that the flag --from describes, else the own database of the
+// service name, else the common database.
 func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	if from != "" {
-		db, err := database(from)
+		db, err := openArgument(from)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %w", err)
 		}
@@ -122,9 +123,10 @@ func sourceOf(state backup.State, from, name string) (*store.DB, error) {
 	return nil, fmt.Errorf("--database: %q does not have its own database; these services do: %s", name, strings.Join(names, ", "))
 }
 
-// database opens a database that is given as an argument. Errors do not repeat the argument, which may hold a password.
-func database(written string) (*store.DB, error) {
-	resolved, err := placeholder.Resolve(written)
+// openArgument returns the database that a command argument or flag describes. Its errors do not repeat the argument,
+// which may contain a password.
+func openArgument(argument string) (*store.DB, error) {
+	resolved, err := placeholder.Resolve(argument)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +140,9 @@ func database(written string) (*store.DB, error) {
 	return nil, errors.New("a database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
-// notes shows the user what to do now.
-func notes(s *cli.Session, state *backup.State, to, name string) {
+// printNextSteps prints what to do after a database was copied. to describes the new database, and name is the service,
+// or empty for the common database.
+func printNextSteps(s *cli.Session, state *backup.State, to, name string) {
 	if name != "" {
 		name += " "
 	}
@@ -153,33 +156,33 @@ func notes(s *cli.Session, state *backup.State, to, name string) {
 		s.Note("All rows were copied and are equal. Now change the configuration to: database %spostgres %s", name, to)
 	}
 	if name == "" && len(state.Databases) > 1 {
-		own := make([]string, 0, len(state.Databases)-1)
+		others := make([]string, 0, len(state.Databases)-1)
 		for _, d := range state.Databases[1:] {
-			own = append(own, d.Name)
+			others = append(others, d.Name)
 		}
-		s.Note("Services with their own databases were not moved: %s. Move each with --database.", strings.Join(own, ", "))
+		s.Note("Services with their own databases were not moved: %s. Move each with --database.", strings.Join(others, ", "))
 	}
 	for _, service := range slices.Sorted(maps.Keys(state.Folders)) {
-		if folder := state.Folders[service]; there(folder) {
+		if folder := state.Folders[service]; exists(folder) {
 			s.Note("The files of %s stay in %s: make sure that the configuration names this folder.",
 				service, absolute(folder))
 		}
 	}
-	if there(state.KeyFile) {
+	if exists(state.KeyFile) {
 		s.Note(
 			"The master key stays in %s. Without it the secrets cannot be read. With PostgreSQL it is read from the folder data.",
 			absolute(state.KeyFile))
 	}
 }
 
-func there(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return path != "" && err == nil
 }
 
 func absolute(path string) string {
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
+	if absolute, err := filepath.Abs(path); err == nil {
+		return absolute
 	}
 	return path
 }

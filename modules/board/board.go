@@ -43,19 +43,19 @@ const (
 // Handler serves a discussion board: pages for people, and a JSON API under /api/v1, whose routes are in
 // /api/v1/openapi.json.
 //
-// The API takes the user from `api_auth board_token` in front of it; without that all requests are guests'. On the
-// pages members sign in with a password. On an empty database the groups, a category and a forum are made
-// automatically; `tollgate board init` makes the administrator.
+// The API gets the member from `api_auth board_token` in front of the board; without it, every request is a guest's. On
+// the pages, members sign in with a password. On an empty database, the groups, a category and a forum are created
+// automatically; `tollgate board init` creates the administrator.
 type Handler struct {
-	// The URL of the board, such as https://forum.example.com, for Location headers and links. It may have a path, such
-	// as https://example.com/forum, if a handler in front of the board takes that from the path of requests, as
+	// BaseURL is the URL of the board, such as https://forum.example.com, for Location headers and links. It may have a
+	// path, such as https://example.com/forum, if a handler in front of the board strips that path from requests, as
 	// handle_path does. Default: none; Location headers are then paths.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// Offline answers 503 to everybody except users who may see an offline board.
+	// Offline answers 503 to everybody except members with the right to see an offline board.
 	Offline bool `json:"offline,omitempty"`
 
-	// How many of a member's first posts are held for approval. Default: 0.
+	// HoldFirst is the number of a new member's posts that need approval. Default: 0.
 	HoldFirst int64 `json:"hold_first,omitempty"`
 
 	// NoFlood switches flood control off.
@@ -64,14 +64,15 @@ type Handler struct {
 	// NoPages serves only the API: every other path goes to the next handler.
 	NoPages bool `json:"no_pages,omitempty"`
 
-	// MembersOnly shows guests only the pages to sign in and to join.
+	// MembersOnly restricts guests to the pages for signing in and joining.
 	MembersOnly bool `json:"members_only,omitempty"`
 
-	// OIDC is an OpenID provider at which members may sign in, besides the password. Default: none.
+	// OIDC is an OpenID provider at which members may sign in, in addition to passwords. Default: none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
-	// Mail sends notifications of what members follow by mail. Default: mails are only logged. One handler with it is
-	// enough for all handlers on the same database; the links in mails begin with its base_url.
+	// Mail sends notifications about topics that members follow by mail. Default: mails are only logged. If several
+	// handlers use the same database, one of them with this option is enough; the links in mails begin with that handler's
+	// base_url.
 	Mail *mailserver.Server `json:"mail,omitempty"`
 
 	// Attachments is the folder for attached files, or "database". Default: board-attachments beside the database if
@@ -81,8 +82,8 @@ type Handler struct {
 	// Language is the tag of the default language of pages and mails, such as de. Default: en.
 	Language string `json:"language,omitempty"`
 
-	// Languages are the tags of the languages in which pages and mails are shown. Default: English, and all that there
-	// is a catalogue of.
+	// Languages are the tags of the languages in which pages and mails are shown. Default: English and every language with
+	// a catalogue.
 	Languages []string `json:"languages,omitempty"`
 
 	// Texts is a folder with catalogues, such as de.json, whose texts replace the built-in ones or add a language.
@@ -97,8 +98,8 @@ type Handler struct {
 	stopWork func() // leaves the background work; nil before work has been called
 }
 
-// nodes holds the boards by their databases. Handlers and token providers on a database share one node across reloads,
-// with its cached tokens, its view counts and its background work.
+// nodes holds the boards by their databases. Handlers and token providers on one database share a node across reloads.
+// It keeps cached tokens, view counts and the background work.
 var nodes = caddy.NewUsagePool()
 
 // node is the board on one database.
@@ -121,7 +122,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the database and makes the board on it.
+// Provision creates the board on the database of the configuration, and joins its background work.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.BaseURL = strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
 	var err error
@@ -150,18 +151,18 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			if options.OIDC, _, err = h.OIDC.Make(h.app, h.service.Key); err != nil {
 				return err
 			}
-			options.OIDCLabel = h.OIDC.Called()
+			options.OIDCLabel = h.OIDC.DisplayName()
 			h.app.OnSignOut(serviceName, h.service.Accounts.EndSessions)
 		}
 		h.site = h.service.Pages(options, ctx.Logger())
 	}
-	return h.work(ctx, shared, languages)
+	return h.joinWork(ctx, shared, languages)
 }
 
 // conceal keeps a request out of the access log.
 func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
-// open returns the node on the database of the configuration.
+// open returns the app and the node on the configuration's database.
 func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	app, err := tollgate.From(ctx)
 	if err != nil {
@@ -194,7 +195,7 @@ func (h *Handler) Validate() error {
 	return h.validateMail()
 }
 
-// Cleanup withdraws the handler from the background work.
+// Cleanup removes the handler from the background work.
 func (h *Handler) Cleanup() error {
 	if h.stopWork != nil {
 		h.stopWork()
@@ -243,7 +244,7 @@ func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 	return h.service.Rights.Guest(r.Context())
 }
 
-// httpError gives an error its status for Caddy.
+// httpError wraps an error of the board so that Caddy has its status.
 func httpError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)
@@ -251,7 +252,8 @@ func httpError(err error) error {
 	return err
 }
 
-// Actor returns the sender of a request that passed api_auth board_token. The User of a guest is nil.
+// Actor returns the sender of a request, and false if the request has not passed api_auth board_token. A guest has a
+// nil User.
 func Actor(ctx context.Context) (*rights.Actor, bool) {
 	actor, ok := caddyhttp.GetVar(ctx, actorVar).(*rights.Actor)
 	return actor, ok

@@ -72,7 +72,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case option == "languages":
 			h.Languages = args
 		case option == "texts":
-			h.Texts = directive.Beside(d, args[0])
+			h.Texts = directive.ResolvePath(d, args[0])
 		case option == "base_url":
 			h.BaseURL = args[0]
 		case option == "attachments":

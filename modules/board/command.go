@@ -47,7 +47,7 @@ func commands(root *cobra.Command) {
 	cli.Group(root, initCommand(o), token, seedCommand(o), importCommand(o))
 }
 
-// session is what a subcommand works with: its input and output, and the open board.
+// session is one run of a subcommand with the open board.
 type session struct {
 	*cli.Session
 	*board.Server
@@ -73,8 +73,8 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// answer prints the result of a subcommand. With --json it prints value. Otherwise it prints text, unless that is
-// empty, as the output of the command, and note apart from it, as a message for people.
+// answer prints the result of a subcommand. With --json it prints value. Otherwise it prints text to standard output,
+// unless text is empty, and note as a message for people.
 func answer(s *cli.Session, value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {

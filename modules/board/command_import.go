@@ -73,7 +73,7 @@ docs/how-to/move-a-forum.md.
 				return
 			}
 			bar.read.Store(info.Size())
-			bar.tell(part, int(done))
+			bar.update(part, int(done))
 		}
 		report, err := s.Import(s.Ctx, from)
 		bar.end()
@@ -101,15 +101,15 @@ func printReport(w io.Writer, r *moving.Report) {
 		verb = "read"
 	}
 	for _, counts := range []struct {
-		what string
-		of   map[string]int64
+		title  string
+		byKind map[string]int64
 	}{{verb, r.Done}, {"left out", r.LeftOut}, {"changed", r.Changed}} {
 		var list []string
-		for _, kind := range slices.Sorted(maps.Keys(counts.of)) {
-			list = append(list, fmt.Sprintf("%d %s", counts.of[kind], kind))
+		for _, kind := range slices.Sorted(maps.Keys(counts.byKind)) {
+			list = append(list, fmt.Sprintf("%d %s", counts.byKind[kind], kind))
 		}
 		if len(list) > 0 {
-			_, _ = fmt.Fprintf(w, "%s: %s\n", counts.what, strings.Join(list, ", "))
+			_, _ = fmt.Fprintf(w, "%s: %s\n", counts.title, strings.Join(list, ", "))
 		}
 	}
 }

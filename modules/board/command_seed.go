@@ -62,12 +62,12 @@ load, and is named with its line. With --skip-bad it is named and left out.
 			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(),
 			done: make(map[string]int),
 		}
-		watched, skipped := seed.Options{Progress: bar.tell}, 0
+		watched, skipped := seed.Options{Progress: bar.update}, 0
 		if *skipBad {
-			watched.Refused = func(why error) {
+			watched.Refused = func(err error) {
 				skipped++
 				bar.end()
-				s.Note("Left out: %s: %s", *fixture, why)
+				s.Note("Left out: %s: %s", *fixture, err)
 			}
 		}
 		tokens, err := s.Seed(s.Ctx, bar.reads(file), watched)
@@ -95,7 +95,7 @@ load, and is named with its line. With --skip-bad it is named and left out.
 	return cmd
 }
 
-// seedBar shows the progress of loading a fixture: a bar on a terminal, and otherwise a line now and then.
+// seedBar shows the progress of loading a fixture: a bar on a terminal, otherwise a line at intervals.
 type seedBar struct {
 	out      io.Writer
 	terminal bool
@@ -106,7 +106,7 @@ type seedBar struct {
 	done     map[string]int
 }
 
-// reads returns a reader of from that counts the bytes for the bar.
+// reads returns a reader of from that counts the bytes read for the progress.
 func (b *seedBar) reads(from io.Reader) io.Reader { return &countedReader{from, &b.read} }
 
 type countedReader struct {
@@ -120,8 +120,8 @@ func (r *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell records how much of a part is done, and shows it at intervals.
-func (b *seedBar) tell(part string, done int) {
+// update records how much of a part is done. It shows the progress at intervals.
+func (b *seedBar) update(part string, done int) {
 	b.done[part] = done
 	pause := 5 * time.Second
 	if b.terminal {

@@ -12,8 +12,8 @@ func init() {
 	apierrors.RegisterPages("board_pages", pageError)
 }
 
-// pageError returns the page for a request that is refused in front of the board, above all by a budget, whose own
-// message is meant for programs.
+// pageError returns an HTML page for a request that a handler in front of the board refuses, usually a budget. The
+// error's own message is meant for programs.
 func pageError(path string, e *apierror.Error) (http.Header, []byte) {
 	if e.Status == http.StatusTooManyRequests {
 		e = &apierror.Error{

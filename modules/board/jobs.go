@@ -14,10 +14,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// attachmentsDatabase is the value of the option attachments that keeps them in the database.
+// attachmentsDatabase is the value of the option attachments that stores attachments in the database.
 const attachmentsDatabase = "database"
 
-// attachmentsFolder returns the folder of attachments, or "" if they are kept in the database.
+// attachmentsFolder returns the folder of attachments, or "" if they are stored in the database. option is the value of
+// the option attachments.
 func attachmentsFolder(app *tollgate.App, option string) string {
 	switch option {
 	case attachmentsDatabase:
@@ -33,8 +34,8 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 // jobMetrics live for the process and are registered with each configuration.
 var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
-// work joins the board's background work, which goes on until Cleanup.
-func (h *Handler) work(ctx caddy.Context, shared *node, languages *locale.Languages) error {
+// joinWork adds the handler to the board's background work until Cleanup.
+func (h *Handler) joinWork(ctx caddy.Context, shared *node, languages *locale.Languages) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node, languages *locale.Langua
 	if brand != nil {
 		mailer.Footer = brand.Footer
 	}
-	c := &claim{
+	c := &participant{
 		app: h.app, started: h.app.Started,
 		baseURL: h.BaseURL, attachments: attachmentsFolder(h.app, h.Attachments),
 	}
@@ -74,7 +75,7 @@ func (h *Handler) work(ctx caddy.Context, shared *node, languages *locale.Langua
 	return shared.worker.join(c)
 }
 
-// validateMail checks what does not depend on placeholders.
+// validateMail checks the parts of the mail options that do not depend on placeholders.
 func (h *Handler) validateMail() error {
 	if h.Mail.Sends() && h.Mail.From != "" && h.BaseURL == "" {
 		return errors.New("mail: base_url is missing, which the links in mails begin with")

@@ -39,8 +39,8 @@ type Token struct {
 	// Guest admits requests without a token if the operation is open to guests.
 	Guest bool `json:"guest,omitempty"`
 
-	// BadToken is what an invalid token takes from a budget of the client's address, which limits guessing. Default:
-	// nothing.
+	// BadToken is the charge for an invalid token to a budget of the client's address, which limits guessing. Default: no
+	// charge.
 	BadToken *Charge `json:"bad_token,omitempty"`
 
 	app     *tollgate.App
@@ -50,13 +50,13 @@ type Token struct {
 
 // Charge is a number of units taken from a budget.
 type Charge struct {
-	// Name is the name of the budget, as in the directive budget, with which it shares counts.
+	// Name is the name of the budget. A directive budget with the same name and window shares its count.
 	Name string `json:"name,omitempty"`
 
-	// Units is how many units are taken.
+	// Units is the number of units to take.
 	Units int64 `json:"units,omitempty"`
 
-	// Limit and Window are those of the budget.
+	// Limit and Window are the limit and the window of the budget.
 	Limit  int64          `json:"limit,omitempty"`
 	Window caddy.Duration `json:"window,omitempty"`
 }
@@ -69,7 +69,7 @@ func (Token) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the database and makes the board on it.
+// Provision gets the board on the database of the configuration.
 func (t *Token) Provision(ctx caddy.Context) error {
 	var err error
 	var shared *node
@@ -137,7 +137,7 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 	return actor, err
 }
 
-// charge takes the cost of an invalid token from the budget. It returns cause, or a 429 once the budget is spent.
+// charge takes the charge for an invalid token from the budget. It returns cause, or a 429 once the budget is spent.
 func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) error {
 	c := t.BadToken
 	store := t.app.Counters()

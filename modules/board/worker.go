@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 )
 
-// worker runs the background work of one database once, however many handlers use it. A reload changes its settings,
-// not its schedule.
+// worker runs the background work of one database once, regardless of the number of handlers on it. A reload changes
+// the settings of the work, but not its schedule.
 type worker struct {
 	mu     sync.Mutex
-	claims []*claim // in the order of joining, so those of the newest configuration are last
-	end    func()   // ends the work; nil before it has begun
+	claims []*participant // in the order of joining, so those of the newest configuration are last
+	end    func()         // ends the work; nil before it has begun
 }
 
-// claim holds the settings that a handler contributes to the work.
-type claim struct {
+// participant is a handler that takes part in the work, with its settings.
+type participant struct {
 	app         any // identifies the configuration
 	started     func() bool
 	mail        mail.SMTPOptions // if it has no URL, mails are only logged
@@ -30,9 +30,10 @@ type claim struct {
 	work        *jobs.Work
 }
 
-// join adds a handler and starts the work if it is the first. It returns an error if handlers of one configuration
-// differ in the mail settings or the place of attachments; a handler without mail leaves mail to the others.
-func (w *worker) join(c *claim) error {
+// join adds a handler, and starts the work if the handler is the first. It returns an error if handlers of one
+// configuration differ in their mail settings or in the folder of attachments. A handler without mail settings does not
+// count as different.
+func (w *worker) join(c *participant) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range w.claims {
@@ -56,16 +57,16 @@ func (w *worker) join(c *claim) error {
 	return nil
 }
 
-// leave removes a handler. The work goes on for the others.
-func (w *worker) leave(c *claim) {
+// leave removes a handler. The work continues with the settings of the other handlers.
+func (w *worker) leave(c *participant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.claims = slices.DeleteFunc(w.claims, func(other *claim) bool { return other == c })
+	w.claims = slices.DeleteFunc(w.claims, func(other *participant) bool { return other == c })
 }
 
-// current returns the work in use now, or nil while no configuration has started.
+// current returns the work with the current settings, or nil if no configuration has started yet.
 func (w *worker) current() *jobs.Work {
-	if c := w.chosen(); c != nil {
+	if c := w.newestParticipant(); c != nil {
 		return c.work
 	}
 	return nil
@@ -79,30 +80,31 @@ func (w *worker) logger() *zap.Logger {
 	return zap.NewNop()
 }
 
-// mails reports whether mails are sent, by whichever handler.
+// mails reports whether any handler of the current configuration sends mail.
 func (w *worker) mails() bool {
-	c := w.chosen()
+	c := w.newestParticipant()
 	return c != nil && c.mail.URL != ""
 }
 
-// chosen returns a claim of the newest configuration that has started; all handlers of a configuration have joined
-// before it starts. If the configuration has several claims it prefers one that can send mail.
-func (w *worker) chosen() *claim {
+// newestParticipant returns a handler of the newest configuration that has started, or nil. If the configuration has
+// several handlers, it prefers a handler that can send mail. All handlers of a configuration have joined before it
+// starts.
+func (w *worker) newestParticipant() *participant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var best *claim
+	var newest *participant
 	for _, c := range slices.Backward(w.claims) {
 		switch {
-		case best == nil && c.started():
-			best = c
-		case best != nil && best.mail.URL == "" && c.app == best.app && c.mail.URL != "":
-			best = c
+		case newest == nil && c.started():
+			newest = c
+		case newest != nil && newest.mail.URL == "" && c.app == newest.app && c.mail.URL != "":
+			newest = c
 		}
 	}
-	return best
+	return newest
 }
 
-// close ends the work. It is called before the database is closed.
+// close ends the work. It must be called before the database is closed.
 func (w *worker) close() {
 	w.mu.Lock()
 	end := w.end

@@ -14,16 +14,16 @@ func TestWorker(t *testing.T) {
 	t.Parallel()
 	var w worker
 	defer w.close()
-	newClaim := func(app string, up *bool, server, baseURL, attachments string) *claim {
-		return &claim{app: app, started: func() bool { return *up }, mail: mail.SMTPOptions{URL: server}, baseURL: baseURL, attachments: attachments, work: new(jobs.Work)}
+	newClaim := func(app string, up *bool, server, baseURL, attachments string) *participant {
+		return &participant{app: app, started: func() bool { return *up }, mail: mail.SMTPOptions{URL: server}, baseURL: baseURL, attachments: attachments, work: new(jobs.Work)}
 	}
-	join := func(c *claim, refused string) {
+	join := func(c *participant, refused string) {
 		t.Helper()
 		if err := w.join(c); (err == nil) != (refused == "") || err != nil && !strings.HasPrefix(err.Error(), refused) {
 			t.Errorf("joining: %v, want %q", err, refused)
 		}
 	}
-	want := func(c *claim) {
+	want := func(c *participant) {
 		t.Helper()
 		var work *jobs.Work
 		if c != nil {
@@ -42,7 +42,7 @@ func TestWorker(t *testing.T) {
 	api := newClaim("first", &first, "", "", "files")
 	pages := newClaim("first", &first, "smtp://mail", "https://a.example", "files")
 	more := newClaim("first", &first, "smtp://mail", "https://a.example", "files")
-	for _, c := range []*claim{api, pages, more} {
+	for _, c := range []*participant{api, pages, more} {
 		join(c, "")
 	}
 	join(newClaim("first", &first, "smtp://other", "https://a.example", "files"), "mail: ")
@@ -65,7 +65,7 @@ func TestWorker(t *testing.T) {
 	join(nextMail, "")
 	join(newClaim("second", &second, "", "", "elsewhere"), "")
 	want(nextMail)
-	for _, c := range []*claim{api, pages} {
+	for _, c := range []*participant{api, pages} {
 		w.leave(c)
 	}
 	want(nextMail)

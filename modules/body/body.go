@@ -1,5 +1,5 @@
-// Package body holds what the handlers of model requests share: reading and decompressing a body once, with limits on
-// size, time and memory; offering a client's own request to the handler behind; and writing token counts.
+// Package body has functions for the handlers of model requests. They read and decompress a body once, with limits on
+// size, time and memory; offer the client's original request to a later handler; and write token counts.
 package body
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Max is the largest body in bytes, after decompression: the 32 MB of the model APIs. The directive request_body may
-// set a lower limit.
+// Max is the largest body in bytes after decompression: the 32 MB of the model APIs. The directive request_body may set
+// a lower limit.
 const Max = 32_000_000
 
-// Read reads the body once and decompresses gzip and zstd, as far as the budget has memory for it. The memory counts as
-// the share of owner, if that is not empty. It is held until the lease ends; a nil budget does not count it. Errors
+// Read reads the request's body and decompresses gzip and zstd. The memory is taken from the budget, as a part of
+// owner's share unless owner is empty, and returned when the lease ends. A nil budget does not count memory. Errors
 // have the status for the client: 400, 408, 413, 415 or 503.
 func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
 	if r.ContentLength > Max {
@@ -52,9 +52,9 @@ func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner s
 	return text, lease, nil
 }
 
-// windowOfZstd is the largest window that a zstd frame may ask for. The header of the frame asks for it, whatever
-// follows.
-const windowOfZstd = 8 << 20
+// maxZstdWindow is the largest window that a zstd frame may request. This memory is taken before decompression, because
+// the frame's header alone makes the decoder allocate it.
+const maxZstdWindow = 8 << 20
 
 // readAll reads a body that is large, compressed, or of unknown length.
 func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
@@ -72,11 +72,11 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 	case "zstd":
 		window := budget.Share(owner)
 		defer window.Free()
-		if err := window.Grow(r.Context(), windowOfZstd); err != nil {
+		if err := window.Grow(r.Context(), maxZstdWindow); err != nil {
 			return nil, nil, err
 		}
 		reader, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(windowOfZstd))
+			zstd.WithDecoderMaxMemory(Max), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -98,19 +98,20 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 	return text, wire.NewLease(func(bool) { held := share; held.Free() }), nil
 }
 
-// Bodies of these sizes use pooled buffers: smaller ones are cheap to allocate and larger ones are rare.
+// Bodies of these sizes use pooled buffers. Smaller bodies are cheap to allocate, and larger ones are rare.
 const (
 	leaseFrom = 1 << 9
 	leaseTo   = 1 << 20
 )
 
-// trusted is how much memory is allocated for a Content-Length alone. More is allocated when that much has arrived.
-const trusted = 64 << 10
+// initialRead is the number of bytes that are allocated before a body has arrived, even if its Content-Length is
+// larger. The rest is allocated after that many bytes have arrived.
+const initialRead = 64 << 10
 
-// bodies has the pools of buffers, by the power of two of their size.
+// bodies has a pool of buffers for each size, which is a power of two.
 var bodies [12]sync.Pool
 
-// pooled is a buffer with the pool it belongs to.
+// pooled is a buffer with the pool to which it returns.
 type pooled struct {
 	pool   *sync.Pool
 	buffer *[]byte
@@ -130,7 +131,7 @@ func fromPool(size int) pooled {
 func (p pooled) put() { p.pool.Put(p.buffer) }
 
 func readLeased(ctx context.Context, source io.Reader, size int, share memory.Share) ([]byte, *wire.Lease, error) {
-	first := min(size, trusted)
+	first := min(size, initialRead)
 	if err := share.Grow(ctx, int64(first)); err != nil {
 		return nil, nil, err
 	}
@@ -166,8 +167,8 @@ func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than 32 MB")
 }
 
-// unreadable returns the error for a body that stalls, breaks off, does not match its encoding, or finds no memory. An
-// error of the limit of request_body keeps its type.
+// unreadable returns the error with a status for a body that arrives too slowly, breaks off, does not match its
+// encoding, or gets no memory. The error of the directive request_body keeps its type.
 func unreadable(err error) error {
 	if _, isRefusal := apierror.From(err); isRefusal {
 		return err

@@ -207,7 +207,7 @@ func TestPace(t *testing.T) {
 // TestWindowTakesMemory checks that the window that zstd needs to decompress a body counts as taken memory.
 func TestWindowTakesMemory(t *testing.T) {
 	t.Parallel()
-	budget := memory.New(windowOfZstd)
+	budget := memory.New(maxZstdWindow)
 	other := budget.Share("")
 	if err := other.Grow(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestPromiseTakesLittle(t *testing.T) {
 		taken := int64(-1)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { taken = budget.Taken() })))
 		r.ContentLength = size
-		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || taken < 0 || taken > trusted || budget.Taken() != 0 {
+		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || taken < 0 || taken > initialRead || budget.Taken() != 0 {
 			t.Errorf("a promise of %d took %d bytes, %v, and %d stay", size, taken, err, budget.Taken())
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 )
 
-// Offer is a client's own request, from which a middleware makes another one for the handler behind it. If that handler
-// takes the client's own request it answers in its format, and nothing is translated.
+// Offer is a client's original request. A middleware that translates requests offers it to the next handler. If the
+// next handler takes the offer, it answers the original request in the client's format, and the middleware translates
+// nothing.
 type Offer struct {
 	Request *http.Request
 	Format  formats.Format
@@ -18,12 +19,12 @@ type Offer struct {
 
 type offerKey struct{}
 
-// With returns a copy of the request whose context has the offer.
+// With returns a copy of the request whose context contains the offer.
 func (o *Offer) With(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), offerKey{}, o))
 }
 
-// OfferOf returns the offer of a request, or nil if there is none.
+// OfferOf returns the offer in a request's context, or nil if there is no offer.
 func OfferOf(r *http.Request) *Offer {
 	o, _ := r.Context().Value(offerKey{}).(*Offer)
 	return o

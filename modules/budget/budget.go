@@ -24,14 +24,14 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Counters is what this package needs of the app "tollgate".
+// Counters is the part of the app tollgate that this package uses.
 type Counters interface {
-	// Counters returns the store in which all budgets are counted. It is called for each request and returns nil while
-	// the store is not open yet.
+	// Counters returns the store that counts all budgets. It is called for each request, and returns nil before the store
+	// is open.
 	Counters() counters.Store
 }
 
-// The values of on_error: what happens to a request when the counters cannot be reached.
+// The values of on_error, which decides about requests that arrive while the counters cannot be reached.
 const (
 	onErrorRefuse = "refuse"
 	onErrorAllow  = "allow"
@@ -47,8 +47,8 @@ const (
 	chargeTimeout = time.Second
 )
 
-// Handler charges every request a cost in units against a budget of limit units per window, and refuses a request that
-// does not fit with status 429. It works in front of any handler, typically reverse_proxy:
+// Handler charges every request a cost in units. A budget has a limit of units per window; a request that does not fit
+// is refused with status 429. The handler works in front of any handler, typically reverse_proxy:
 //
 //	budget {
 //		limit 600
@@ -57,22 +57,22 @@ const (
 //	}
 //	reverse_proxy localhost:8000
 //
-// Each key has a window of its own. The key is by default the authenticated user, or the client's address if there is
-// none. The windows are kept by the counters of the app tollgate: in memory for one node, in Redis for several, which
-// together admit exactly one budget. The window slides: what was spent in the previous bucket of the clock counts in
-// proportion to the part of it that the last window still covers. A request that is refused here spends nothing. A
-// request that fails in a later handler has spent its cost; with several budgets in a chain this applies to the outer
-// ones when an inner one refuses.
+// Each key has a separate window. By default the key is the authenticated user, or the client's address if no user is
+// authenticated. The counters of the app tollgate keep the windows: in memory for one node, or in Redis for several
+// nodes, which then share each budget. The window slides. Time is divided into buckets of the window's length; the
+// units spent in the previous bucket count in proportion to the part of it that the sliding window still covers. A
+// request that is refused here spends nothing. A request that fails in a later handler has spent its cost. So if an
+// inner budget refuses a request, the outer budgets have been charged.
 //
 // # Costs
 //
 // The first cost line whose method and pattern match gives the cost; without a match the cost is 1. Patterns are those
 // of Go's http.ServeMux without method and host: /forums/{id}/threads, /v1/ (everything below), /v1/{$} (only that),
 // /files/{rest...}; * matches every path, but has no meaning inside a pattern. The method GET also matches HEAD. As in
-// ServeMux, /a differs from /a/, and /A from both. The path is the one that this handler sees, so after handle_path or
-// uri strip_prefix it is the stripped one; doubled slashes and dot segments are resolved first. A cost above the limit
-// can never be admitted; its 429 says so and asks the client not to retry. A cost of 0 is always admitted, unless
-// charge is set.
+// ServeMux, /a, /a/ and /A are three different paths. The path is the path that this handler sees, without a prefix
+// that handle_path or uri strip_prefix has removed. Doubled slashes and dot segments are resolved first. A request
+// whose cost is above the limit can never be admitted; its 429 says so and asks the client not to retry. A request of
+// cost 0 is always admitted, unless charge is set.
 //
 // # Placeholders
 //
@@ -85,10 +85,10 @@ const (
 //
 // # Charging after the answer
 //
-// charge is evaluated once the later handlers have returned, whether they succeeded, failed or lost the client, and
-// that many more units are spent, even beyond the limit: the tokens that a model used, for example. Later requests have
-// to wait until that is made up. With charge, a request of cost 0 is also refused once nothing remains. If the charge
-// is missing or malformed, this is logged and nothing is charged.
+// charge is evaluated when the later handlers have returned, whether they succeeded, failed or lost the client. Its
+// value, for example the number of tokens that a model used, is charged in addition, even beyond the limit. Later
+// requests then wait until the window has room again. With charge, a request of cost 0 is refused too once nothing
+// remains. If the value is missing or malformed, that is logged and nothing is charged.
 //
 // # Headers
 //
@@ -101,41 +101,41 @@ const (
 //	X-RateLimit-Reset: 247
 //	X-RateLimit-Cost: 10
 //
-// Times are whole seconds, rounded up; the reset is the end of the current bucket. What was spent in that bucket still
-// counts in part in the next one, so a Retry-After may be longer. With several budgets in a chain, the first two
-// headers list all of them; the others describe the one with the least remaining, or the one that refused. Clients of a
-// model API get the headers that they know in place of the last four: behind api_errors chat_completions or responses
-// x-ratelimit-limit-requests, x-ratelimit-remaining-requests and x-ratelimit-reset-requests (such as 12.3s), behind
-// api_errors messages anthropic-ratelimit-requests-limit, -remaining and -reset (a date). A 429 has Retry-After, the
-// shortest wait after which the same request fits if nothing else is spent, and retry-after-ms in those formats. An
-// upstream's own headers about request limits are removed.
+// Times are whole seconds, rounded up. The reset is the end of the current bucket. The units spent in that bucket still
+// count in part during the next bucket, so a Retry-After may be longer. With several budgets in a chain, the first two
+// headers list all budgets. The other headers describe the budget with the least remaining, or the budget that refused.
+// Behind the api_errors of a model API, the last four headers are replaced by the headers of that API. For
+// chat_completions, responses and converse they are x-ratelimit-limit-requests, x-ratelimit-remaining-requests and
+// x-ratelimit-reset-requests (such as 12.3s). For messages they are anthropic-ratelimit-requests-limit, -remaining and
+// -reset (a date). A 429 has Retry-After: the shortest wait after which the same request fits if nothing else is spent.
+// In the formats of model APIs it has retry-after-ms too. An upstream's headers about request limits are removed.
 //
 // Metric: tollgate_budget_refused_total{name}.
 type Handler struct {
-	// The name of the policy in the headers, the messages and the metric: up to 64 letters, digits, "_", "-" and ".".
-	// Budgets with the same name and window share their counts, also across sites; give different names to those that
-	// should not. Default: "default".
+	// Name is the name of the policy in the headers, the messages and the metric: up to 64 letters, digits, "_", "-" and
+	// ".". Budgets with the same name and window share their counts, also across sites; give separate budgets different
+	// names. Default: "default".
 	Name string `json:"name,omitempty"`
 
-	// The key whose budget it is, with placeholders. If its value is empty, "ip:" and the client's address as
-	// determined by Caddy's trusted_proxies is used instead; for an IPv6 client that is its /64 network.
-	// Default: {http.auth.user.id}.
+	// Key identifies the client whose window is charged; it contains placeholders. If its value is empty, "ip:" and the
+	// client's address is used instead, as Caddy determines it with trusted_proxies. An IPv6 address is reduced to its /64
+	// network. Default: {http.auth.user.id}.
 	Key string `json:"key,omitempty"`
 
-	// The units per window: a number or a placeholder. Required.
+	// Limit is the number of units per window: a number or a placeholder. Required.
 	Limit string `json:"limit,omitempty"`
 
-	// The length of the window, from 1s to 31d. Default: 1m.
+	// Window is the length of the window, from 1s to 31d. Default: 1m.
 	Window caddy.Duration `json:"window,omitempty"`
 
-	// The costs of requests; the first match applies. Default: 1 each.
+	// Costs are the costs of requests; the first entry that matches applies. Default: 1 for each request.
 	Costs []Cost `json:"costs,omitempty"`
 
-	// The units to charge once the request is answered: a placeholder. Default: none.
+	// Charge is a placeholder for the units to charge after the answer. Default: none.
 	Charge string `json:"charge,omitempty"`
 
-	// What happens when the counters cannot be reached: "refuse" answers 503 with Retry-After, "allow" lets the request
-	// through uncounted and logs it. Default: refuse.
+	// OnError decides about requests while the counters cannot be reached: "refuse" answers 503 with Retry-After, "allow"
+	// lets the request through uncounted and logs it. Default: refuse.
 	OnError string `json:"on_error,omitempty"`
 
 	app     Counters
@@ -153,13 +153,13 @@ type Handler struct {
 
 // Cost is the cost of one kind of request.
 type Cost struct {
-	// The units: a number or a placeholder. Required.
+	// Cost is the number of units: a number or a placeholder. Required.
 	Cost string `json:"cost,omitempty"`
 
-	// The method. Default: "*", which matches all.
+	// Method is the HTTP method. Default: "*", which matches all methods.
 	Method string `json:"method,omitempty"`
 
-	// The path pattern, or "*" for all. Required.
+	// Pattern is the path pattern, or "*" for all paths. Required.
 	Pattern string `json:"pattern,omitempty"`
 }
 
@@ -186,7 +186,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.OnError == "" {
 		h.OnError = onErrorRefuse
 	}
-	// This is not done in Validate because the metric accepts no malformed name.
+	// The name is checked here and not in Validate, because the metric below accepts no malformed name.
 	if err := checkName(h.Name); err != nil {
 		return err
 	}
@@ -265,14 +265,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	if h.charges && key != "" {
 		// The call is deferred because reverse_proxy panics when the client leaves before the end of the answer.
-		defer h.chargeBehind(r.Context(), key)
+		defer h.chargeAtEnd(r.Context(), key)
 	}
 	return next.ServeHTTP(w, r)
 }
 
-// admit charges the cost of a request. It returns the writer for the response and the key under which the cost was
-// counted, which is empty if there is no limit. It is separate from ServeHTTP to keep the stack small that a stream
-// holds as long as it is open.
+// admit charges the cost of a request, or returns an error that refuses it. It returns the writer for the response and
+// the key under which the cost was counted; the key is empty if there is no limit. It is separate from ServeHTTP to
+// keep the stack small that an open stream holds.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.ResponseWriter, key string, err error) {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	limit, limited, err := h.limit.value(repl)
@@ -319,7 +319,8 @@ func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (coun
 	window := time.Duration(h.Window)
 	res, err := store.Take(ctx, key, cost, limit, window)
 	if err == nil && h.charges && cost == 0 && res.Remaining == 0 {
-		// Asking for one unit yields the exact wait. If one has become free in the meantime, the request pays for it.
+		// Taking one unit makes the store compute the exact wait. If a unit has become free in the meantime, the request pays
+		// for it.
 		return store.Take(ctx, key, 1, limit, window)
 	}
 	return res, err
@@ -355,7 +356,7 @@ func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.R
 	return caddyhttp.Error(http.StatusTooManyRequests, e)
 }
 
-// inWords formats a window as people say it: minute, 5 minutes, 90 seconds.
+// inWords formats a window for a sentence: minute, 5 minutes, 90 seconds.
 func inWords(window time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration
@@ -382,20 +383,20 @@ func (h *Handler) misconfigured(option string, err error) error {
 	})
 }
 
-// chargeBehind charges for a request after its handlers have returned. If a handler has postponed the end of the
-// request, as for an answer in the background, it charges when that end comes.
-func (h *Handler) chargeBehind(ctx context.Context, key string) {
-	if later := body.LaterOf(ctx); later != nil {
-		later.Do(func(ctx context.Context) { h.chargeAfter(ctx, key) })
+// chargeAtEnd charges a request when its handlers have returned or, if its answer is produced in the background, when
+// the answer is complete.
+func (h *Handler) chargeAtEnd(ctx context.Context, key string) {
+	if completion := body.CompletionOf(ctx); completion != nil {
+		completion.OnEnd(func(ctx context.Context) { h.chargeRequest(ctx, key) })
 		return
 	}
-	h.chargeAfter(ctx, key)
+	h.chargeRequest(ctx, key)
 }
 
-// chargeAfter charges what the request turned out to cost. ctx is the request's context and may have ended. The end of
-// an answer that was not flushed waits for the handlers to return, so only the in-memory store is charged
-// synchronously; other stores are charged in a goroutine.
-func (h *Handler) chargeAfter(ctx context.Context, key string) {
+// chargeRequest charges the value of the option charge. ctx is the request's context and may have ended. Other stores
+// than the one in memory are charged in a goroutine, because the end of an unflushed answer is sent only when the
+// handlers return.
+func (h *Handler) chargeRequest(ctx context.Context, key string) {
 	repl, _ := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	units, given, err := h.charge.value(repl)
 	if err == nil && !given {

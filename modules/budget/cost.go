@@ -25,7 +25,7 @@ func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
 	if rule.units, err = compileNumber(c.Cost, repl); err != nil {
 		return rule, err
 	}
-	if rule.units.fixed && !rule.units.given {
+	if rule.units.fixed && !rule.units.set {
 		return rule, errors.New("the number is empty")
 	}
 	if c.Method != "*" {
@@ -40,7 +40,7 @@ func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
 	return rule, err
 }
 
-// cost returns the cost of a request. It is 1 unless a rule matches.
+// cost returns the cost of a request: that of the first rule that matches, or 1 if no rule matches.
 func (h *Handler) cost(r *http.Request, repl *caddy.Replacer) (int64, error) {
 	var (
 		path    string
@@ -67,9 +67,9 @@ func (c *costRule) matchesMethod(method string) bool {
 	return c.method == "" || c.method == method || (c.method == http.MethodGet && method == http.MethodHead)
 }
 
-// matchPath returns the path that patterns are matched against. If the client sent escapes that decoding would lose,
-// such as %2F inside a segment, the path is still escaped. Doubled slashes and dot segments, escaped dots included, are
-// resolved: an upstream may resolve them, and the cost must be that of the resource it then serves.
+// matchPath returns the path that patterns are matched against. It stays escaped if the client sent escapes that
+// decoding would lose, such as %2F inside a segment. Doubled slashes and dot segments, escaped dots included, are
+// resolved. An upstream may resolve them, and the cost must be the cost of the resource that the upstream then serves.
 func matchPath(u *url.URL) (path string, escaped bool) {
 	path = u.Path
 	if u.RawPath != "" {
@@ -86,8 +86,8 @@ func matchPath(u *url.URL) (path string, escaped bool) {
 
 var escapedDots = strings.NewReplacer("%2e", ".", "%2E", ".")
 
-// pattern is a path pattern of http.ServeMux. ServeMux itself is not used: it prefers the most specific pattern and
-// rejects overlapping ones, while here the first match applies.
+// pattern is a path pattern in the syntax of http.ServeMux. ServeMux itself is not used, because it prefers the most
+// specific pattern and rejects patterns that overlap. Here, the first pattern that matches applies.
 type pattern struct {
 	all      bool // "*"
 	segments []segment
@@ -97,7 +97,7 @@ type pattern struct {
 // segment is a literal segment of a path. The empty segment is a wildcard.
 type segment string
 
-// ending says what may follow the segments of a pattern.
+// ending is the kind of path that may follow the segments of a pattern.
 type ending int
 
 const (

@@ -22,11 +22,11 @@ const (
 	retryMilliHeader = "Retry-After-Ms"
 )
 
-// row describes the headers in which the clients of a format get the state of one budget.
+// row describes the headers that report the state of one budget to the clients of a format.
 type row struct {
 	limit, remaining, reset string // names of headers
 	cost                    string // name of a header; empty if there is none
-	// model is set for the model APIs, whose clients retry at the reset and know Retry-After-Ms.
+	// model marks the formats of model APIs. Their clients retry at the reset time and know Retry-After-Ms.
 	model  bool
 	resets resetForm
 }
@@ -40,8 +40,8 @@ const (
 	asTime                      // 2026-01-02T15:04:05Z
 )
 
-// append appends the time until the reset to b. It is a method of resetForm, since a function value in row would make
-// the buffer escape to the heap.
+// append appends the time until the reset to b. It is a method because a function value in row would make the buffer
+// escape to the heap.
 func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) []byte {
 	switch f {
 	case asDuration:
@@ -54,7 +54,7 @@ func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) [
 }
 
 var (
-	ours = row{
+	standard = row{
 		limit: "X-Ratelimit-Limit", remaining: "X-Ratelimit-Remaining", reset: "X-Ratelimit-Reset", cost: "X-Ratelimit-Cost",
 	}
 
@@ -68,16 +68,16 @@ var (
 	}
 )
 
-// rows are the rows of the formats that have headers of their own.
+// rows are the rows of the formats that do not use the standard headers.
 var rows = map[string]*row{"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages, "converse": &chatCompletions}
 
-// rowOf returns the row for the format of the route.
+// rowOf returns the row for the error format of the request's route.
 func rowOf(ctx context.Context) *row {
 	format, _ := caddyhttp.GetVar(ctx, formatVar).(string)
 	if row, ok := rows[format]; ok {
 		return row
 	}
-	return &ours
+	return &standard
 }
 
 // headerWriter writes the state of a budget into headers.
@@ -95,8 +95,8 @@ func newHeaderWriter(name string, window time.Duration) headerWriter {
 	}
 }
 
-// write sets the headers of an admitted request. Those that describe only one budget stay as an outer budget has set
-// them if that one has less remaining.
+// write sets the headers of an admitted request. Headers that can describe only one budget keep the values of an outer
+// budget if less remains of that budget.
 func (hw *headerWriter) write(header http.Header, row *row, res counters.Result, cost int64) {
 	stricter := true
 	if previous := header[row.remaining]; len(previous) == 1 {
@@ -106,8 +106,9 @@ func (hw *headerWriter) write(header http.Header, row *row, res counters.Result,
 	hw.set(header, row, res, cost, res.Reset, stricter)
 }
 
-// refuse sets the headers of a refused request. Clients of the model APIs retry at the reset, so their reset is the
-// time at which the request fits: what was spent in the previous bucket still counts when the current one ends.
+// refuse sets the headers of a refused request. Clients of the model APIs retry at the reset time, so for them the
+// reset is the time at which the request fits. The end of the bucket could be too early, because units of the previous
+// bucket still count then.
 func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result, cost int64) {
 	reset := res.Reset
 	if row.model && res.RetryAfter >= 0 {
@@ -123,8 +124,9 @@ func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result
 	}
 }
 
-// set writes all values into one string, of which the headers are substrings, and one slice: two allocations instead of
-// nine. reset is used for the headers that describe a single budget, which are set only if strictest is true.
+// set sets the headers. All values are substrings of one string and share one slice, which takes two allocations
+// instead of nine. strictest reports whether to set the headers that describe a single budget. reset is the time in
+// these headers.
 func (hw *headerWriter) set(
 	header http.Header, row *row, res counters.Result, cost int64, reset time.Duration, strictest bool,
 ) {

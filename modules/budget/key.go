@@ -20,12 +20,12 @@ const (
 	// maxKeyBytes limits the size of a key in the store. Longer keys, which may come from a client's header, are
 	// counted under their hash.
 	maxKeyBytes = 128
-	// ipv6Bits is the prefix length of the network that one IPv6 client usually has to itself.
+	// ipv6Bits is the length of the network prefix that usually belongs to one IPv6 client.
 	ipv6Bits = 64
 )
 
-// compileKey parses a key. Placeholders of the user may be unknown in it, because there may be no authenticated user,
-// or a token may lack a claim.
+// compileKey parses the option key. Placeholders of the user may be unknown in a request: no user may be authenticated,
+// or the token may lack a claim. Unknown placeholders are then empty.
 func compileKey(text string, repl *caddy.Replacer) (template, error) {
 	t, err := compileTemplate(text, repl)
 	for i := range t.parts {
@@ -34,7 +34,7 @@ func compileKey(text string, repl *caddy.Replacer) (template, error) {
 	return t, err
 }
 
-// countKey returns the key of the request's window in the store.
+// countKey returns the key in the store under which the request is counted.
 func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error) {
 	text, err := h.key.text(repl)
 	if err != nil {
@@ -53,8 +53,8 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error
 	return string(key), nil
 }
 
-// AddressKey returns the key of the window of the client's address, as a budget with that name and window uses it for
-// clients who are not signed in.
+// AddressKey returns the key in the store for the client's address, as the budget with this name and window uses it for
+// clients without an authenticated user.
 func AddressKey(ctx context.Context, name string, window time.Duration) string {
 	return string(appendAddress([]byte(prefixOf(name, window)+"ip:"), edge.AddressIn(ctx)))
 }
@@ -64,7 +64,7 @@ func prefixOf(name string, window time.Duration) string {
 	return "budget:" + name + ":" + window.String() + ":"
 }
 
-// appendAddress appends an IPv4 address as it is and an IPv6 address as its /64 network.
+// appendAddress appends an IPv4 address unchanged, and an IPv6 address as its /64 network.
 func appendAddress(dst []byte, address string) []byte {
 	ip, err := netip.ParseAddr(address)
 	if err != nil { // for example a client on a Unix socket

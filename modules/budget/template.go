@@ -99,12 +99,12 @@ func (p part) text(repl *caddy.Replacer) (string, error) {
 	return "", fmt.Errorf("unknown placeholder {%s}", p.name)
 }
 
-// number is a configured number of units.
+// number is a configured number of units: a constant or a placeholder.
 type number struct {
 	source template
-	fixed  bool // it does not depend on the request; then units and given are set
+	fixed  bool // it does not depend on the request; then units and set are filled in
 	units  int64
-	given  bool
+	set    bool
 }
 
 func compileNumber(text string, repl *caddy.Replacer) (number, error) {
@@ -115,15 +115,15 @@ func compileNumber(text string, repl *caddy.Replacer) (number, error) {
 	n := number{source: source}
 	if constant, ok := source.constant(); ok {
 		n.fixed = true
-		n.units, n.given, err = parseUnits(constant)
+		n.units, n.set, err = parseUnits(constant)
 	}
 	return n, err
 }
 
-// value returns the number for this request. given is false if it is empty.
-func (n *number) value(repl *caddy.Replacer) (units int64, given bool, err error) {
+// value returns the number for a request. set is false if the text is empty, which means that the number is not set.
+func (n *number) value(repl *caddy.Replacer) (units int64, set bool, err error) {
 	if n.fixed {
-		return n.units, n.given, nil
+		return n.units, n.set, nil
 	}
 	text, err := n.source.text(repl)
 	if err != nil {
@@ -132,8 +132,8 @@ func (n *number) value(repl *caddy.Replacer) (units int64, given bool, err error
 	return parseUnits(text)
 }
 
-// parseUnits parses a whole number from 0 to 2^53-1 as JSON writes it. given is false if the text is empty.
-func parseUnits(text string) (units int64, given bool, err error) {
+// parseUnits parses a whole number from 0 to 2^53-1, written as in JSON. set is false if the text is empty.
+func parseUnits(text string) (units int64, set bool, err error) {
 	if text == "" {
 		return 0, false, nil
 	}

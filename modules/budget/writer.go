@@ -15,9 +15,9 @@ const writerVar = "tollgate.budget.writer"
 // families are the prefixes of the names of headers that describe a rate limit.
 var families = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anthropic-Ratelimit-"}
 
-// responseWriter removes the rate limit headers of an upstream from a response: they would appear beside those of our
-// budgets, and clients would wait for the wrong ones. One responseWriter serves all budgets of a request. It is used by
-// one goroutine at a time, as response writers are.
+// responseWriter removes rate limit headers that an upstream has added. Otherwise clients would see them beside our
+// budgets' headers and might wait for the wrong limit. All budgets of a request share one responseWriter. Only one
+// goroutine may use it at a time, as with other response writers.
 type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
@@ -25,8 +25,9 @@ type responseWriter struct {
 	began bool
 }
 
-// keepHeaders records that a budget has written the headers of a row, and returns the writer that keeps only such
-// headers. The first budget of a request creates it; later ones get w back, which already wraps it.
+// keepHeaders records that a budget has written the headers of a row. It returns the writer that removes other rate
+// limit headers. The first budget of a request creates that writer; for later budgets, w already wraps it and is
+// returned.
 func keepHeaders(ctx context.Context, w http.ResponseWriter, written *row) http.ResponseWriter {
 	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
 	if !ok {
@@ -43,14 +44,14 @@ func keepHeaders(ctx context.Context, w http.ResponseWriter, written *row) http.
 	return w
 }
 
-// clean removes what an upstream has added. Budgets write one value into each of their headers, and proxies append
-// theirs.
+// clean removes rate limit headers and values that an upstream has added. A budget writes one value into each of its
+// headers, and a proxy appends the upstream's values, so clean keeps the first value.
 func (w *responseWriter) clean() {
 	header := w.Header()
 	for name, values := range header {
 		switch {
 		case !isLimit(name):
-		case w.ours(name):
+		case w.written(name):
 			header[name] = values[:min(len(values), 1)]
 		default:
 			delete(header, name)
@@ -68,8 +69,8 @@ func isLimit(name string) bool {
 	return false
 }
 
-// ours reports whether a budget writes the header.
-func (w *responseWriter) ours(name string) bool {
+// written reports whether a budget has written the header.
+func (w *responseWriter) written(name string) bool {
 	if name == policyHeader || name == stateHeader {
 		return true
 	}

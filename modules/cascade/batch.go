@@ -20,25 +20,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Bounds of the job that charges batches whose clients do not ask for them again.
+// Limits of the job that charges batches whose clients no longer ask about them.
 const (
 	chargeEvery = time.Minute
 	chargeRows  = 20
-	// readTime limits how long it may take to read the file of a batch from its provider.
+	// readTime limits the time to read the file of a batch from its provider.
 	readTime = 10 * time.Minute
-	// givenUp is the age at which a batch whose cost could not be found out is charged without one. Providers keep
-	// results for a shorter time.
-	givenUp = 40 * 24 * time.Hour
+	// giveUpAge is the age at which a batch of unknown cost is marked as charged without a cost. Providers do not keep
+	// results that long.
+	giveUpAge = 40 * 24 * time.Hour
 )
 
-// names returns the rules for the models that the requests of a batch name.
+// names returns the rules by which model names in a batch's requests are checked and replaced for a provider.
 func (p *passing) names(provider string) *passthrough.Names {
 	return &passthrough.Names{
 		Catalog: p.catalog, Account: p.ask.Account, TeamID: p.ask.TeamID, Provider: provider, Forbids: p.ask.Forbids,
 	}
 }
 
-// rename sets the body of a request that creates a batch of messages, with the provider's name of each model.
+// rename replaces each model name in the body of a new batch of messages with the provider's name.
 func (p *passing) rename(ctx context.Context, body []byte) error {
 	f := p.ask.Forward
 	grow := func(size int64) error { return p.grow(ctx, size) }
@@ -49,7 +49,7 @@ func (p *passing) rename(ctx context.Context, body []byte) error {
 	return err
 }
 
-// grow takes memory from the budget of all requests.
+// grow takes memory for the batch from the memory budget.
 func (p *passing) grow(ctx context.Context, size int64) error {
 	if err := p.share.Grow(ctx, size); err != nil {
 		return apierror.Unavailable("memory for this batch", err)
@@ -57,7 +57,8 @@ func (p *passing) grow(ctx context.Context, size int64) error {
 	return nil
 }
 
-// edit returns the description of an object as the client gets it: the address of results is one of this gateway.
+// edit changes the provider's description of an object for the client: the address of the results becomes an address of
+// this gateway.
 func (p *passing) edit(answer []byte) []byte {
 	const member = "results_url"
 	if p.endpoint.Object != passthrough.KindMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
@@ -70,8 +71,8 @@ func (p *passing) edit(answer []byte) []byte {
 	return answer
 }
 
-// check reads the models in the file that a new batch is made from. Before an object is deleted that the cost of a
-// batch is read from, check charges the batch. Errors are *apierror.Error.
+// check runs before a request is sent. For a new batch, it reads the input file and checks the models. Before the
+// deletion of an object that contains a batch's cost, it charges the batch. Errors are *apierror.Error.
 func (p *passing) check(ctx context.Context) error {
 	switch {
 	case p.input == nil:
@@ -84,7 +85,7 @@ func (p *passing) check(ctx context.Context) error {
 	case p.input.IsBatch():
 		return p.chargeFirst(ctx, p.input)
 	case p.input.Batch != "":
-		batch, err := p.kept.Resources.Find(ctx, p.ask.User, p.ask.TeamID, passthrough.KindBatch, p.input.Batch)
+		batch, err := p.gw.Resources.Find(ctx, p.ask.User, p.ask.TeamID, passthrough.KindBatch, p.input.Batch)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
 			return nil
 		}
@@ -96,20 +97,21 @@ func (p *passing) check(ctx context.Context) error {
 	return nil
 }
 
-// chargeFirst charges a batch that has ended, or returns an error with the status 409.
+// chargeFirst charges a batch before an object of it is deleted. It returns an error with status 409 if the batch has
+// ended but could not be charged.
 func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) error {
 	if batch.Charged {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	one := *p
-	one.endpoint, one.waits = passthrough.Description(batch), true
-	description := one.fetch(ctx, batch)
+	fetching := *p
+	fetching.endpoint, fetching.waits = passthrough.Description(batch), true
+	description := fetching.fetch(ctx, batch)
 	if description != nil && !passthrough.Done(description) {
 		return nil // the provider says that it cannot be deleted, or its results are not in the file
 	}
-	now, err := p.kept.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
+	now, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
 	if err == nil && !now.Charged {
 		return apierror.New(http.StatusConflict, "batch_not_charged",
 			"the cost of the batch %s could not be read yet: try again in a minute", batch.ID)
@@ -117,14 +119,14 @@ func (p *passing) chargeFirst(ctx context.Context, batch *passthrough.Resource) 
 	return err
 }
 
-// read writes a file that a provider has into a sum or a check, as it arrives. o is an object that the provider key of
-// the file has made.
+// read streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was made
+// with the same provider key as the file, and id is the id of the file.
 func (p *passing) read(
 	ctx context.Context, row *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
 ) error {
-	one := *p
-	one.endpoint = row
-	c := one.candidate(o.Provider, o.ProviderKey)
+	reading := *p
+	reading.endpoint = row
+	c := reading.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
 	}
@@ -133,8 +135,8 @@ func (p *passing) read(
 	ask.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(id), Pinned: c,
 	}
-	w := &pouring{header: make(http.Header), into: into}
-	_, err := p.engine(p.kept).Answer(ctx, w, &ask)
+	w := &bodyWriter{header: make(http.Header), into: into}
+	_, err := p.engine(p.gw).Answer(ctx, w, &ask)
 	switch {
 	case w.failed != nil:
 		return w.failed
@@ -146,18 +148,18 @@ func (p *passing) read(
 	return into.Close()
 }
 
-// pouring is a http.ResponseWriter that writes the body into a sum or a check.
-type pouring struct {
+// bodyWriter is an http.ResponseWriter that passes the body on to a writer.
+type bodyWriter struct {
 	header http.Header
 	into   io.Writer
 	failed error
 }
 
-func (w *pouring) Header() http.Header { return w.header }
+func (w *bodyWriter) Header() http.Header { return w.header }
 
-func (w *pouring) WriteHeader(int) {}
+func (w *bodyWriter) WriteHeader(int) {}
 
-func (w *pouring) Write(text []byte) (int, error) {
+func (w *bodyWriter) Write(text []byte) (int, error) {
 	n, err := w.into.Write(text)
 	if err != nil {
 		w.failed = err
@@ -165,8 +167,8 @@ func (w *pouring) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// charge charges a batch that has ended. If its description does not tell the cost, its results are read. Unless p
-// waits for that, they are read after charge has returned.
+// charge charges a batch that has ended. If the description does not contain the cost, the results have to be read.
+// That happens in the background, unless p.waits is set.
 func (p *passing) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
 	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
 	row, id := passthrough.Content(o, description)
@@ -174,7 +176,7 @@ func (p *passing) charge(ctx context.Context, o *passthrough.Resource, descripti
 	case exact, row == nil:
 		return p.book(ctx, o, record)
 	case !p.waits:
-		p.later(ctx, o)
+		p.chargeLater(ctx, o)
 		return nil
 	}
 	results := passthrough.NewResults(p.catalog, o, time.Now(), func(size int64) error { return p.grow(ctx, size) })
@@ -194,21 +196,21 @@ func (p *passing) charge(ctx context.Context, o *passthrough.Resource, descripti
 	return p.book(ctx, o, results.Charge()...)
 }
 
-// book writes the cost of a batch into the usage log, unless another node or request has done so.
+// book writes the cost of a batch into the usage log, unless another node or request has already done so.
 func (p *passing) book(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
-	first, err := p.kept.Resources.Charge(ctx, o)
+	first, err := p.gw.Resources.Charge(ctx, o)
 	if err != nil || !first {
 		return err
 	}
 	for i := range records {
-		p.kept.Usage.Add(records[i])
+		p.gw.Usage.Add(records[i])
 	}
 	return nil
 }
 
-// later reads the results of a batch in the background. While another batch is read, nothing is done: the job comes to
-// it within minutes.
-func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
+// chargeLater reads the results of a batch and charges it in the background. If another batch is being read,
+// chargeLater does nothing: chargeBatches tries again within minutes.
+func (p *passing) chargeLater(ctx context.Context, o *passthrough.Resource) {
 	select {
 	case p.reading <- struct{}{}:
 	default:
@@ -216,7 +218,7 @@ func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
 	}
 	release := p.app.Acquire()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
-	known, job := *o, p.job(o, p.ask.Account)
+	known, job := *o, p.chargingJob(o, p.ask.Account)
 	go func() {
 		defer release()
 		defer func() { <-p.reading }()
@@ -226,11 +228,11 @@ func (p *passing) later(ctx context.Context, o *passthrough.Resource) {
 	}()
 }
 
-// job returns what is needed to charge a batch without a client.
-func (p *passing) job(o *passthrough.Resource, account *keychain.Account) *passing {
+// chargingJob returns a request that charges the batch o on behalf of its owner, without a client.
+func (p *passing) chargingJob(o *passthrough.Resource, account *keychain.Account) *passing {
 	share := p.app.MemoryBudget().Share(o.UserID)
 	return &passing{
-		Handler: p.Handler, endpoint: passthrough.Description(o), kept: p.kept, catalog: p.app.Catalog(), waits: true,
+		Handler: p.Handler, endpoint: passthrough.Description(o), gw: p.gw, catalog: p.app.Catalog(), waits: true,
 		share: &share,
 		ask: &cascade.Request{
 			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
@@ -238,7 +240,7 @@ func (p *passing) job(o *passthrough.Resource, account *keychain.Account) *passi
 	}
 }
 
-// chargeBatches charges batches that have ended, until ctx ends.
+// chargeBatches charges batches that have ended, at intervals until ctx ends.
 func (h *Handler) chargeBatches(ctx context.Context) {
 	ticker := time.NewTicker(chargeEvery)
 	defer ticker.Stop()
@@ -252,37 +254,38 @@ func (h *Handler) chargeBatches(ctx context.Context) {
 	}
 }
 
-// chargeSome requests the descriptions of batches that nobody has asked for since a time, and charges those that have
-// ended.
+// chargeSome requests the descriptions of batches that no client has asked for since before, and charges the batches
+// that have ended.
 func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 	defer h.app.Acquire()()
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil {
 		return
 	}
-	objects, err := kept.Resources.Uncharged(ctx, before, chargeRows)
+	objects, err := gw.Resources.Uncharged(ctx, before, chargeRows)
 	if err != nil {
 		return // the database reports the error itself
 	}
-	all := &passing{Handler: h, kept: kept}
+	all := &passing{Handler: h, gw: gw}
 	for i := range objects {
 		o := &objects[i]
-		account, err := kept.Keychain.Account(ctx, o.UserID)
+		account, err := gw.Keychain.Account(ctx, o.UserID)
 		if err != nil {
 			return
 		}
-		if all.job(o, account).chargeOne(ctx, o) != nil {
+		if all.chargingJob(o, account).chargeOne(ctx, o) != nil {
 			return
 		}
 	}
 }
 
-// chargeOne charges a batch if it has ended, or if nothing was heard of it for so long that it is given up.
+// chargeOne charges a batch if it has ended. If the batch is older than giveUpAge, it is marked as charged without a
+// cost.
 func (p *passing) chargeOne(ctx context.Context, o *passthrough.Resource) error {
 	defer p.share.Free()
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	if p.fetch(ctx, o); time.Since(o.CreatedAt) < givenUp {
+	if p.fetch(ctx, o); time.Since(o.CreatedAt) < giveUpAge {
 		return nil
 	}
 	return p.book(ctx, o, passthrough.Unknown(o, time.Now()))

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 func init() {
@@ -54,11 +54,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "first_content":
-			err = gateway.Durations(d, &h.FirstContent)
+			err = gatewayapp.Durations(d, &h.FirstContent)
 		case "answer":
-			err = gateway.Durations(d, &h.Answer)
+			err = gatewayapp.Durations(d, &h.Answer)
 		case "idle":
-			h.Idle, err = gateway.Duration(d)
+			h.Idle, err = gatewayapp.Duration(d)
 		case "answer_items":
 			err = h.answerItems(d)
 		case "store_responses":
@@ -90,7 +90,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}, "first_content", "answer", "routing", "weight")
 }
 
-// routing parses the order of tiers. Without a tier it applies to all three.
+// routing parses an order of candidates for one tier or, if no tier is named, for all three.
 func (h *Handler) routing(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
 	tiers := []string{"low", "medium", "high"}
@@ -133,7 +133,7 @@ func (h *Handler) weight(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// answerItems parses how long items of answers are kept.
+// answerItems parses the option answer_items: how long the items of answers are stored.
 func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 	var text string
 	if !d.AllArgs(&text) {
@@ -143,11 +143,11 @@ func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 		h.AnswerItems = -1
 		return nil
 	}
-	kept, err := caddy.ParseDuration(text)
-	if err != nil || kept < time.Minute {
+	retention, err := caddy.ParseDuration(text)
+	if err != nil || retention < time.Minute {
 		return d.Errf("answer_items: %q is neither a duration of at least 1m, such as 1d, nor off", text)
 	}
-	h.AnswerItems = caddy.Duration(kept)
+	h.AnswerItems = caddy.Duration(retention)
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 		case "background_parallel":
 			o.BackgroundParallel, err = count(d)
 		case "background_time":
-			o.BackgroundTime, err = gateway.Duration(d)
+			o.BackgroundTime, err = gatewayapp.Duration(d)
 		default:
 			return directive.NoOption(d,
 				"unknown option %q; there are: size, quota, conversation_items, chain, background_parallel, background_time", option)
@@ -185,7 +185,7 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 	})
 }
 
-// byteSize parses the single argument of an option as a size. example is one for the message of an error.
+// byteSize parses the single argument of an option as a size in bytes. example is a valid size for error messages.
 func byteSize(d *caddyfile.Dispenser, example string) (int64, error) {
 	option := d.Val()
 	var text string

@@ -1,4 +1,4 @@
-// Package cascade is the handler that answers model requests.
+// Package cascade provides the handler that answers model requests.
 package cascade
 
 import (
@@ -15,18 +15,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/stored"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/embeddings"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
-	"github.com/tollgate-gateway/tollgate/modules/apierrors"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/edge"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
@@ -34,8 +31,8 @@ func init() {
 	caddy.RegisterModule(Handler{})
 }
 
-// Handler answers model requests with the models that the sender's keys can use. It needs `api_auth gateway_key` before
-// it, or the option anonymous, and `api_errors` around it to write its errors.
+// Handler answers model requests with the models that the sender can use. It needs `api_auth gateway_key` before it, or
+// the option anonymous, and `api_errors` around it to write its errors.
 //
 // Routes:
 //
@@ -57,12 +54,11 @@ func init() {
 //	GET  /v1/models/{id}        one of them
 //	GET  /, HEAD /              200, a connection probe
 //
-// Every other path is a 404. The candidates of a request are tried in order
-// until one has sent its first content; from then on the answer is that one's.
+// Every other path is a 404. The candidates of a request are tried in order until one of them has sent its first
+// content; that candidate then gives the whole answer.
 //
-// Placeholders, set when the request has ended (0 or empty before). Tokens and cost include those of failed attempts
-// for which the provider had worked. If the client did not wait for the first content, they are an estimate of the
-// prompt:
+// Placeholders, set when the request has ended (0 or empty before). Tokens and cost include failed attempts for which
+// the provider had worked. If the client disconnected before the first content, they are estimated from the prompt:
 //
 //	{http.cascade.provider}       who answered; if nobody did, whose tokens are counted last
 //	{http.cascade.model}          the model that answered
@@ -73,62 +69,63 @@ func init() {
 //	{http.cascade.total_tokens}   the sum, for `charge` of budget
 //	{http.cascade.cost_micro_usd} by the catalog's prices, 0 if unknown
 type Handler struct {
-	// The time allowed until the first content of a stream by tier (low, medium, high), after which the next candidate
-	// is tried. Default: low 20s, medium 45s, high 120s.
+	// FirstContent is the time limit for the first content of a stream, by tier (low, medium, high). After it, the next
+	// candidate is tried. Default: low 20s, medium 45s, high 120s.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
 
-	// The time allowed until the end of an answer that is not streamed by tier, after which the next candidate is
-	// tried. Default: 8m, since most clients give up after 10 minutes.
+	// Answer is the time limit for an answer that is not streamed, by tier. After it, the next candidate is tried.
+	// Default: 8m, because most clients give up after 10 minutes.
 	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
-	// The longest allowed silence of a stream. Default: 60s.
+	// Idle is the longest allowed silence of a stream. Default: 60s.
 	Idle caddy.Duration `json:"idle,omitempty"`
 
-	// The tier (low, medium, high) that serves unknown model names. Default: none, they are a 404.
+	// DefaultTier is the tier (low, medium, high) that serves unknown model names. Default: none, unknown names get a 404.
 	DefaultTier string `json:"default_tier,omitempty"`
 
-	// Ends the cascade when a provider refuses the content. Default: the next candidate is tried.
+	// StopOnPolicy ends the cascade when a provider refuses the content. Default: the next candidate is tried.
 	StopOnPolicy bool `json:"stop_on_policy,omitempty"`
 
-	// Lets a request for one model entry continue with the entry's tier when the entry fails. Default: off.
+	// EntryFallback continues with the entry's tier when a request names one model entry and that entry fails. Default:
+	// off.
 	EntryFallback bool `json:"entry_fallback,omitempty"`
 
-	// How long items of answers of the Responses API are kept, encrypted, for the gateway key that received them, so
-	// that its later requests can refer to them (item_reference). Items of requests with "store": false are not kept. A
-	// negative value keeps none. Default: 24h.
+	// AnswerItems is how long the items of Responses API answers are stored. Later requests with the same gateway key can
+	// refer to these items (item_reference). They are encrypted. Items of requests with "store": false are not stored, and
+	// a negative value stores no items. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
-	// The order of the candidates of a tier (low, medium, high) that users' preferences and priorities leave equal:
-	// catalog, price, latency or weights. Default: catalog.
+	// Routing is the order of a tier's candidates (low, medium, high), as far as users' preferences and priorities do not
+	// determine it: catalog, price, latency or weights. Default: catalog.
 	Routing map[string]string `json:"routing,omitempty"`
 
-	// The weights of entries (provider/model) and providers for the order weights. Default: 1.
+	// Weights are the weights of entries (provider/model) and providers for the order weights. Default: 1.
 	Weights map[string]float64 `json:"weights,omitempty"`
 
-	// Stores answers of the Responses API and conversations, so that requests can continue them by their ids
-	// (previous_response_id, conversation), fetch and delete them, and be answered in the background.
-	// Default: off, nothing but items of answers is kept.
+	// StoreResponses stores answers of the Responses API and conversations. Requests can then continue them by their ids
+	// (previous_response_id, conversation), fetch and delete them, and be answered in the background. Default: off, only
+	// items of answers are stored.
 	StoreResponses *StoreResponses `json:"store_responses,omitempty"`
 
-	// Leaves out the prompt cache marks that requests of chat and Responses clients get when a messages upstream
-	// answers. Default: off.
+	// NoCacheMarks leaves out the prompt cache marks. Without it, requests of chat and Responses clients get these marks
+	// when they are sent to a messages upstream. Default: off.
 	NoCacheMarks bool `json:"no_cache_marks,omitempty"`
 
-	// Lists, for clients of Anthropic's API, each name of another vendor also with the prefix "claude-", in front of
-	// the others, because the model picker of Claude Code shows only that vendor's names. Requests may use such names
-	// whether or not this is set. Default: off.
+	// ClaudeNames affects the list of models for clients of Anthropic's API. It adds each name of another vendor with the
+	// prefix "claude-", in front of the other names, because the model picker of Claude Code shows only Anthropic's names.
+	// Requests may use the prefixed names in any case. Default: off.
 	ClaudeNames bool `json:"claude_names,omitempty"`
 
-	// Leaves error.failed_attempts out of error answers. Default: off.
+	// HideFailedAttempts leaves error.failed_attempts out of error answers. Default: off.
 	HideFailedAttempts bool `json:"hide_failed_attempts,omitempty"`
 
-	// The user whose models answer requests that come without a verified key, and who is charged for them. Such
-	// requests have a row of usage without a key; their only limits are those that the operator has imposed on the
-	// user, and those of a budget before this handler. Default: none, such requests are a 401, and a configuration in
-	// which no key is verified before this handler is refused.
+	// Anonymous is the user whose models answer requests without a verified key, and who is charged for them. The usage
+	// log has such requests without a key. They are limited only by limits that the operator has imposed on the user, and
+	// by budgets before this handler. Default: none. Such requests then get a 401, and a configuration that verifies no
+	// key before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
-	app       *gateway.App
+	app       *gatewayapp.App
 	options   cascade.Options
 	stored    *stored.Options    // nil if nothing is stored
 	anonymous *keychain.Identity // nil if there is none
@@ -147,16 +144,16 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // Provision gets the app and checks the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
-	app, err := gateway.From(ctx)
+	app, err := gatewayapp.From(ctx)
 	if err != nil {
 		return err
 	}
 	h.app, h.reading = app, make(chan struct{}, 1)
-	first, err := gateway.PerTier("first_content", h.FirstContent)
+	first, err := gatewayapp.PerTier("first_content", h.FirstContent)
 	if err != nil {
 		return err
 	}
-	answer, err := gateway.PerTier("answer", h.Answer)
+	answer, err := gatewayapp.PerTier("answer", h.Answer)
 	if err != nil {
 		return err
 	}
@@ -165,7 +162,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
 		AnswerItems: time.Duration(h.AnswerItems), NoCacheMarks: h.NoCacheMarks,
 	}.WithDefaults()
-	if err := h.orders(); err != nil {
+	if err := h.parseOrders(); err != nil {
 		return err
 	}
 	if h.DefaultTier != "" {
@@ -206,8 +203,8 @@ func (h *Handler) Validate() error {
 	return h.StoreResponses.validate()
 }
 
-// orders parses the options routing and weight.
-func (h *Handler) orders() error {
+// parseOrders parses the options routing and weight.
+func (h *Handler) parseOrders() error {
 	weighs := false
 	for name, text := range h.Routing {
 		tier, err := catalog.ParseTier(name)
@@ -249,7 +246,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 		return h.answer(w, r, formats.Place{})
 	}
-	if e, id, allow := passed(r.Method, path); e != nil {
+	if e, id, allow := findEndpoint(r.Method, path); e != nil {
 		return h.pass(w, r, e, id)
 	} else if allow != "" {
 		return methodNotAllowed(w, r, allow)
@@ -288,7 +285,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return refuse(http.StatusNotFound, "not_found", "there is nothing at this path")
 }
 
-// model answers requests at the path of a format. offer is nil if no translate handler came before.
+// model answers requests at the path of a format. offer is nil if no translate handler came before this handler.
 func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offer, place *formats.Place) error {
 	format := place.Format
 	if r.Method != http.MethodPost {
@@ -316,14 +313,14 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) erro
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)
 }
 
-// probe answers programs that check whether the gateway is there, and sends browsers to the console if no later handler
+// probe answers programs that check whether the gateway runs. It redirects browsers to the console if no later handler
 // has a page for them.
 func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	const text = "Tollgate model gateway\n"
-	if gateway.ConsoleOffered(r) {
+	if gatewayapp.ConsoleOffered(r) {
 		w.Header().Set("Vary", "Accept")
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			return edge.Root(w, r, next, "console/")
+			return edge.ServeRoot(w, r, next, "console/")
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -332,295 +329,6 @@ func probe(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error
 	}
 	_, err := w.Write([]byte(text))
 	return err
-}
-
-// answer answers a request at the place of a format. No format means a request for embeddings. What a stream does not
-// need while it is open is in separate functions, because the stack is most of the memory that an open stream holds.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
-	defer h.app.Acquire()()
-	started := time.Now()
-	kept, identity, err := h.client(r)
-	if err != nil {
-		return err
-	}
-	ask := newRequest(r, kept, identity)
-	release := ask.Release
-	defer func() { release() }()
-	k := h.keeper(kept, identity, place.Format)
-	if k != nil {
-		ask.Stored = k
-	}
-	if err = h.read(w, r, ask, &place, kept, identity); err != nil {
-		return err
-	}
-	admission, err := h.admit(r, kept, identity)
-	if err != nil {
-		return err
-	}
-	if k.inBackground() {
-		release = func() {} // the background work releases it
-		return h.background(w, r, ask, k, kept, admission, started)
-	}
-	engine := h.engine(kept)
-	traced := traceOf(r)
-	if traced != nil {
-		engine.Observe = traced.attempt
-	}
-	var used int64
-	defer func() { h.done(r, admission, used) }() // also where the client breaks off
-	w, finish := h.record(w, ask, k)
-	defer finish()
-	result, err := engine.Answer(r.Context(), w, ask)
-	used = account(r, ask, kept, result, traced, started)
-	return statusError(err)
-}
-
-// admit asks for permission to send a request on.
-func (h *Handler) admit(
-	r *http.Request, kept *gateway.Gateway, identity *keychain.Identity,
-) (*keychain.Admission, error) {
-	admission, err := kept.Keychain.Admit(r.Context(), h.app.Counters(), identity)
-	return admission, statusError(gateway.Unavailable(err))
-}
-
-// done releases what the request reserved and reports the tokens that it used.
-func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
-	if err := admission.Done(r.Context(), tokens); err != nil {
-		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
-	}
-}
-
-// read reads the request, and what the sender may use.
-func (h *Handler) read(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, place *formats.Place, kept *gateway.Gateway,
-	identity *keychain.Identity,
-) error {
-	format := place.Format
-	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
-	if err != nil {
-		return err
-	}
-	if format == nil {
-		err = ask.ReadEmbeddings(text)
-	} else if text, lease, err = h.expand(r, ask, format, text, lease); err == nil {
-		ask.Header = headers(r, format)
-		err = ask.Read(format, text, place.Options(r.Header))
-	}
-	if err == nil {
-		err = ask.Label(r.Header, text)
-	}
-	switch {
-	case err != nil:
-		lease.Give()
-		return statusError(err)
-	case ask.Chat == nil:
-		lease.Keep()
-		ask.Lease = lease
-	default:
-		ask.Chat.Lease = lease
-	}
-	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
-		return statusError(gateway.Unavailable(err))
-	}
-	return nil
-}
-
-// expand replaces references to items by the items. The memory that they need is taken from the budget for as long as
-// the body is held.
-func (h *Handler) expand(
-	r *http.Request, ask *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
-) ([]byte, *wire.Lease, error) {
-	expanded, err := ask.Expand(r.Context(), format, text)
-	if k, ok := ask.Stored.(*keeper); ok && err == nil {
-		expanded, err = k.begin(r.Context(), expanded)
-	}
-	if err != nil || len(expanded) <= len(text) {
-		return expanded, lease, gateway.Unavailable(err)
-	}
-	share := h.app.MemoryBudget().Share(ask.User)
-	if err := share.Grow(r.Context(), int64(len(expanded))); err != nil {
-		return nil, lease, apierror.Unavailable("memory for the items that the request refers to", err)
-	}
-	lease.Give()
-	return expanded, wire.NewLease(func(bool) { share.Free() }), nil
-}
-
-// account reports the result of a request to the usage log, the metrics, the trace and the placeholders, and returns
-// how many tokens it used.
-func account(
-	r *http.Request, ask *cascade.Request, kept *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
-) (tokens int64) {
-	record := ask.Record(result, started)
-	kept.Usage.Add(record)
-	observeRequest(&record, result)
-	t.request(&record)
-	publish(r, &record)
-	return record.InputTokens + record.OutputTokens
-}
-
-// client returns who sent the request, and the gateway.
-func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity, error) {
-	identity, ok := apiauth.Identity(r)
-	if !ok {
-		identity = h.anonymous
-	}
-	if identity == nil {
-		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key",
-			"no gateway key was checked: put `api_auth gateway_key` before `cascade`")
-	}
-	kept, err := h.app.Gateway()
-	if err != nil {
-		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
-	}
-	if !ok && identity.KeyID == "" { // the operator may have limited the user
-		identity, err = kept.Keychain.Keyless(r.Context(), identity.UserID)
-	}
-	return kept, identity, statusError(gateway.Unavailable(err))
-}
-
-// engine returns a cascade whose attempts are counted in the metrics.
-func (h *Handler) engine(kept *gateway.Gateway) *cascade.Engine {
-	engine := h.app.Engine(kept, h.options, h.logger)
-	engine.Observe = observeAttempt
-	return engine
-}
-
-func newRequest(r *http.Request, kept *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
-	ask := &cascade.Request{
-		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: kept.Sealer, Items: kept.Items,
-		User: identity.UserID, TeamID: identity.TeamID, KeyID: identity.KeyID,
-	}
-	ask.Session = session(r)
-	if identity.Restricted() {
-		ask.Forbids = identity.Forbids
-	}
-	if identity.RestrictsTools() {
-		ask.AdmitTools = identity.AdmitTools
-	}
-	return ask
-}
-
-// session returns the session that an agent names in a header, or an empty string.
-func session(r *http.Request) string {
-	const limit = 200 // in bytes; clients send less
-	for _, name := range [...]string{
-		"X-Claude-Code-Session-Id", "Session_id", "Session-Id", "X-Session-Id", "X-Session-Affinity",
-	} {
-		if value := r.Header.Get(name); value != "" && len(value) <= limit {
-			return value
-		}
-	}
-	return ""
-}
-
-func requestID(r *http.Request) string {
-	if id := apierrors.RequestID(r.Context()); id != "" {
-		return id
-	}
-	return wire.NewID("req_") // only without api_errors
-}
-
-// headers returns the header fields of the client that a provider gets if it speaks the client's format. It returns nil
-// if the format has none.
-func headers(r *http.Request, format formats.Format) map[string]string {
-	names := format.Facts().Header
-	if len(names) == 0 {
-		return nil
-	}
-	header := make(map[string]string, len(names))
-	for _, name := range names {
-		if values := r.Header.Values(name); len(values) > 0 {
-			header[name] = strings.Join(values, ",")
-		}
-	}
-	return header
-}
-
-// count answers a request to count tokens.
-func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
-	defer h.app.Acquire()()
-	kept, identity, err := h.client(r)
-	if err != nil {
-		return err
-	}
-	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
-	if err != nil {
-		return err
-	}
-	ask := newRequest(r, kept, identity)
-	ask.Header = headers(r, format)
-	if k := h.keeper(kept, identity, format); k != nil {
-		ask.Stored = k
-	}
-	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
-		lease.Give()
-		return statusError(err)
-	}
-	defer lease.Give()
-	if err = ask.ReadCount(format, text, place.Options(r.Header)); err != nil {
-		return statusError(err)
-	}
-	if ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
-		return statusError(gateway.Unavailable(err))
-	}
-	tokens, err := h.engine(kept).CountTokens(r.Context(), ask)
-	if err != nil {
-		return statusError(err)
-	}
-	return body.WriteCount(w, format, tokens)
-}
-
-// statusError wraps an error so that Caddy has the status of the error that api_errors will write.
-func statusError(err error) error {
-	if e, ok := apierror.From(err); ok {
-		return caddyhttp.Error(e.Status, err)
-	}
-	return err
-}
-
-// publish sets the placeholders.
-func publish(r *http.Request, record *spending.Record) {
-	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	if !ok {
-		return
-	}
-	served := struct { // a copy of only what is needed, so that the record can be freed
-		provider, model      string
-		tier                 catalog.Tier
-		attempts             int
-		input, output, micro int64
-	}{
-		record.Provider, record.Model, record.Tier, record.Attempts, record.InputTokens, record.OutputTokens,
-		record.CostMicroUSD,
-	}
-	repl.Map(func(key string) (any, bool) {
-		name, ok := strings.CutPrefix(key, "http.cascade.")
-		if !ok {
-			return nil, false
-		}
-		switch name {
-		case "provider":
-			return served.provider, true
-		case "model":
-			return served.model, true
-		case "tier":
-			if served.tier == 0 {
-				return "", true
-			}
-			return served.tier.String(), true
-		case "attempts":
-			return served.attempts, true
-		case "input_tokens":
-			return served.input, true
-		case "output_tokens":
-			return served.output, true
-		case "total_tokens":
-			return served.input + served.output, true
-		case "cost_micro_usd":
-			return served.micro, true
-		}
-		return nil, false
-	})
 }
 
 // Interface guards

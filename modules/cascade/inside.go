@@ -13,39 +13,38 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// Inside returns the cascade as a transport, with which a service of the same configuration can use it without a
-// network connection. The transport accepts POST /v1/chat/completions, without streaming, and POST /v1/embeddings, at
-// any host. The user's models answer, with the same fallbacks, metrics and rows of usage as for clients with a key, and
-// an entry that fails is replaced by its tier. A key may be given instead of a user: it determines the user, and its
-// budgets and allowed models apply, but not its limit of requests per minute. ctx is the context of the module that is
-// being provisioned.
+// Inside returns the cascade as an http.RoundTripper, for a service of the same configuration, which needs no network
+// connection. It accepts POST /v1/chat/completions without streaming and POST /v1/embeddings, at any host. The user's
+// models answer, with the same fallbacks, metrics and usage log as for clients with a key. An entry that fails is
+// replaced by its tier. A key may be passed instead of a user. It determines the user; its budgets and allowed models
+// apply, but not its limit of requests per minute. ctx is the context of the module that is being provisioned.
 func Inside(ctx caddy.Context, user, key string) (http.RoundTripper, error) {
-	h := &Handler{Anonymous: cmp.Or(user, ofKey), EntryFallback: true}
+	h := &Handler{Anonymous: cmp.Or(user, userOfKey), EntryFallback: true}
 	if err := h.Provision(ctx); err != nil {
 		return nil, err
 	}
 	return &inside{h, key}, nil
 }
 
-// ofKey stands for the user of a key until a request looks the key up.
-const ofKey = "key"
+// userOfKey is the user of a transport with a key, until a request looks up the key's real user.
+const userOfKey = "key"
 
 type inside struct {
 	*Handler
 	key string // empty if the user is named
 }
 
-// minPatience is the shortest time that a model gets for an answer. It gets half of the time that is left, so that
-// another one can be tried.
+// minPatience is the shortest time limit for a model's answer. Otherwise a model gets half of the remaining time, so
+// that another model can be tried.
 const minPatience = 5 * time.Second
 
-// asking returns the handler for one request.
-func (i *inside) asking(ctx context.Context) (*Handler, error) {
+// handlerFor returns a copy of the handler for one request, with the time limit and the key's owner.
+func (i *inside) handlerFor(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {
 		patience := max(time.Until(end)/2, minPatience)
@@ -54,33 +53,32 @@ func (i *inside) asking(ctx context.Context) (*Handler, error) {
 	if i.key == "" {
 		return &h, nil
 	}
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil {
 		return nil, err
 	}
-	h.anonymous, err = kept.Keychain.Authenticate(ctx, i.key)
+	h.anonymous, err = gw.Keychain.Authenticate(ctx, i.key)
 	return &h, gateway.Unavailable(err)
 }
 
-// apart is a request's context without its values. They describe a client of the service, such as its key or its
-// request id, rather than the service's own request. Only the trace span is kept.
-type apart struct{ context.Context } //nolint:containedctx // it is a context
+// detached is a request's context without its values. The values describe a client of the service, such as its key and
+// request id, and not the service's own request. RoundTrip adds the trace span again.
+type detached struct{ context.Context } //nolint:containedctx // it is a context
 
 // Value returns nil for every key.
-func (apart) Value(any) any { return nil }
+func (detached) Value(any) any { return nil }
 
 // maxInside is the maximum size of an answer in bytes. Answers are held in memory.
 const maxInside = 16 << 20
 
-// RoundTrip implements http.RoundTripper. A refusal becomes a response with a status and a message, as it would be over
-// HTTP.
+// RoundTrip implements http.RoundTripper. A refusal becomes a response with a status and a message, as over HTTP.
 func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }() // required of a RoundTripper
 	}
 	w := &answerWriter{header: make(http.Header), status: http.StatusOK}
-	ctx := trace.ContextWithSpan(apart{r.Context()}, trace.SpanFromContext(r.Context()))
-	h, err := i.asking(ctx)
+	ctx := trace.ContextWithSpan(detached{r.Context()}, trace.SpanFromContext(r.Context()))
+	h, err := i.handlerFor(ctx)
 	if err == nil {
 		err = h.ServeHTTP(w, r.WithContext(ctx), nil)
 	}

@@ -22,7 +22,7 @@ func TestPatience(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, left)
 				defer cancel()
 			}
-			h, err := i.asking(ctx)
+			h, err := i.handlerFor(ctx)
 			if err != nil || h.options.Answer.High != want {
 				t.Errorf("%s are left: %s, %v", left, h.options.Answer.High, err)
 			}
@@ -37,7 +37,7 @@ func TestPatience(t *testing.T) {
 func TestApart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{"a": "b"}))
-	inner := apart{ctx}
+	inner := detached{ctx}
 	if caddyhttp.GetVar(ctx, "a") != "b" || caddyhttp.GetVar(inner, "a") != nil {
 		t.Error("variables of the client's request are seen")
 	}

@@ -92,14 +92,15 @@ func observeTokens(provider string, input, output int64) {
 	tokens.WithLabelValues(provider, "output").Add(float64(output))
 }
 
-// maxTeamSeries is how many combinations of team, provider and model have metrics of their own. Further ones are
-// counted as otherSeries.
+// maxTeamSeries is the maximum number of combinations of team, provider and model with separate metrics. Further
+// combinations are counted together as otherSeries.
 const maxTeamSeries = 1000
 
 // otherSeries is the value of every label for combinations beyond maxTeamSeries.
 const otherSeries = "other"
 
-// teamMetrics count the use by teams. The first combinations that occur in this process get series of their own.
+// teamMetrics count the use by teams. The first maxTeamSeries combinations that occur in this process get separate
+// series.
 type teamMetrics struct {
 	requests, tokens, cost *prometheus.CounterVec
 	mu                     sync.Mutex
@@ -111,8 +112,8 @@ type teamSeries struct{ team, provider, model string }
 // teamCounters are the counters of one combination.
 type teamCounters struct{ requests, tokens, cost prometheus.Counter }
 
-// observe counts a request. Models that users have added are counted as provider "custom" without a model, because
-// users choose their names.
+// observe counts a request. Models that users have added are counted with the provider "custom" and no model name,
+// because users choose their names.
 func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	series := teamSeries{team: r.TeamID}
 	switch {
@@ -121,7 +122,7 @@ func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	case c != nil:
 		series.provider, series.model = r.Provider, r.Model
 	}
-	counters := m.of(series)
+	counters := m.counters(series)
 	counters.requests.Inc()
 	counters.tokens.Add(float64(max(0, r.InputTokens) + max(0, r.OutputTokens)))
 	if r.CostKnown {
@@ -129,8 +130,8 @@ func (m *teamMetrics) observe(r *spending.Record, c *keychain.Candidate) {
 	}
 }
 
-// of returns the counters of a combination and creates them if necessary.
-func (m *teamMetrics) of(series teamSeries) *teamCounters {
+// counters returns the counters of a combination and creates them if necessary.
+func (m *teamMetrics) counters(series teamSeries) *teamCounters {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found := m.series[series]; found != nil {
@@ -145,11 +146,11 @@ func (m *teamMetrics) of(series teamSeries) *teamCounters {
 			return found
 		}
 	}
-	made := &teamCounters{
+	created := &teamCounters{
 		m.requests.WithLabelValues(series.team, series.provider, series.model),
 		m.tokens.WithLabelValues(series.team, series.provider, series.model),
 		m.cost.WithLabelValues(series.team, series.provider, series.model),
 	}
-	m.series[series] = made
-	return made
+	m.series[series] = created
+	return created
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/modellist"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// offer is the set of models that a key can use.
-type offer struct {
+// usableModels is the set of models that a key can use.
+type usableModels struct {
 	h        *Handler
 	routing  *keychain.Routing
 	identity *keychain.Identity
@@ -25,15 +25,15 @@ type offer struct {
 
 // models answers GET /v1/models and GET /v1/models/{id}.
 func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) error {
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
-	account, err := kept.Keychain.Account(r.Context(), identity.UserID)
+	account, err := gw.Keychain.Account(r.Context(), identity.UserID)
 	if err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	o := &offer{h, account.RoutingFor(h.app.Catalog(), identity.TeamID), identity, time.Now()}
+	o := &usableModels{h, account.RoutingFor(h.app.Catalog(), identity.TeamID), identity, time.Now()}
 	if id != "" {
 		if m, ok := o.named(id); ok {
 			return writeJSON(w, m)
@@ -56,7 +56,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if h.ClaudeNames {
 		all = o.forClaude(all)
 	}
-	page, more, err := cut(all, r)
+	page, more, err := selectPage(all, r)
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named returns what GET /v1/models/{id} shows: the model or tier that would serve a request for that name. It
-// accepts more names than list, because clients look up a name before they use it and most names of tiers are not
-// listed. It returns false if the name is an entry that the key may not use, or if neither a model nor a tier has the
-// name and there is no default tier.
-func (o *offer) named(id string) (modellist.Model, bool) {
+// named returns the model or tier that would serve a request for a name, for GET /v1/models/{id}. It accepts more names
+// than list returns, because clients look up a name before they use it, and list leaves out most names of tiers. It
+// returns false if the key may not use the entry with that name. It also returns false if neither a model nor a tier
+// has the name and there is no default tier.
+func (o *usableModels) named(id string) (modellist.Model, bool) {
 	target := o.routing.Resolve(id)
 	if tier, known := cascade.PseudoTier(target); known {
 		return o.tier(target, tier).Alias(id), true
@@ -96,8 +96,8 @@ func (o *offer) named(id string) (modellist.Model, bool) {
 	return o.tier(id, tier), known
 }
 
-// tier describes one of the gateway's own names.
-func (o *offer) tier(id string, tier catalog.Tier) modellist.Model {
+// tier describes a name that the gateway defines for a tier.
+func (o *usableModels) tier(id string, tier catalog.Tier) modellist.Model {
 	for _, c := range o.routing.Tier(tier) {
 		if o.identity.Forbids(c) == "" {
 			return modellist.Tier(id, tier, c)
@@ -106,8 +106,8 @@ func (o *offer) tier(id string, tier catalog.Tier) modellist.Model {
 	return modellist.Tier(id, tier, nil)
 }
 
-// list returns the gateway's own names, then the aliases, then the user's entries that the key may use.
-func (o *offer) list() []modellist.Model {
+// list returns the names that the gateway defines, then the aliases, then the user's entries that the key may use.
+func (o *usableModels) list() []modellist.Model {
 	names, aliases := o.routing.Entries(), o.routing.Aliases()
 	all := make([]modellist.Model, 0, len(cascade.PseudoModels)+len(aliases)+len(names))
 	for _, p := range cascade.PseudoModels {
@@ -126,9 +126,9 @@ func (o *offer) list() []modellist.Model {
 	return all
 }
 
-// forClaude adds, in front, names with the prefix "claude-" for tiers, aliases and models of other vendors. Clients
-// that show only one vendor's names can then use them.
-func (o *offer) forClaude(all []modellist.Model) []modellist.Model {
+// forClaude puts names with the prefix "claude-" in front of the list, for tiers, aliases and models of other vendors.
+// Clients that show only Anthropic's names then show these too.
+func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
 	var more []modellist.Model
 	for _, m := range all {
 		lower := strings.ToLower(m.ID)
@@ -141,9 +141,9 @@ func (o *offer) forClaude(all []modellist.Model) []modellist.Model {
 	return append(more, all...)
 }
 
-// cut returns the page that the parameters limit (1 to 1000, default 20), after_id and before_id select, and whether
-// there are more.
-func cut(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
+// selectPage returns the page that the query parameters limit (1 to 1000, default 20), after_id and before_id select.
+// more reports whether the list continues after the page, or before it with before_id.
+func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20
 	if text := query.Get("limit"); text != "" {
@@ -166,17 +166,17 @@ func cut(all []modellist.Model, r *http.Request) (page []modellist.Model, more b
 	case query.Has("after_id") && query.Has("before_id"):
 		return nil, false, refuse(http.StatusBadRequest, "invalid_value", "after_id and before_id exclude each other")
 	case query.Has("after_id"):
-		at, err := index("after_id")
+		last, err := index("after_id")
 		if err != nil {
 			return nil, false, err
 		}
-		from = at + 1
+		from = last + 1
 	case query.Has("before_id"):
-		at, err := index("before_id")
+		first, err := index("before_id")
 		if err != nil {
 			return nil, false, err
 		}
-		to = at
+		to = first
 		return all[max(0, to-limit):to], to > limit, nil
 	}
 	return all[from:min(to, from+limit)], to-from > limit, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -23,15 +24,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/modules/body"
 	"github.com/tollgate-gateway/tollgate/modules/edge"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
-// passing is a request to an endpoint that needs no translation.
+// passing is a request to an endpoint whose bodies are passed on without translation. The catalog and the request's
+// memory share belong to it.
 type passing struct {
 	*Handler
 	endpoint *passthrough.Endpoint
 	id       string
-	kept     *gateway.Gateway
+	gw       *gateway.Gateway
 	catalog  *catalog.Catalog
 	ask      *cascade.Request
 	share    *memory.Share
@@ -40,10 +41,10 @@ type passing struct {
 	self     string                // the address of this gateway for the client; empty if there is no client
 }
 
-// learnTime limits how long the database may take to store what an answer says about objects.
-const learnTime = 10 * time.Second
+// recordTime limits the time for storing in the database which objects a provider has created or deleted.
+const recordTime = 10 * time.Second
 
-// self returns the address of this gateway for the client, without /v1.
+// self returns the address of this gateway that the client uses, without /v1.
 func self(r *http.Request) string {
 	path := r.URL.Path
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
@@ -53,26 +54,26 @@ func self(r *http.Request) string {
 	return origin.Of(edge.Request(r)) + path
 }
 
-// pass answers requests to endpoints that need no translation.
+// pass answers requests to endpoints whose bodies are passed on without translation.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.Endpoint, id string) error {
 	defer h.app.Acquire()()
 	started := time.Now()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
 	share := h.app.MemoryBudget().Share(identity.UserID)
 	defer share.Free()
 	p := &passing{
-		Handler: h, endpoint: e, id: id, kept: kept, catalog: h.app.Catalog(), ask: newRequest(r, kept, identity),
+		Handler: h, endpoint: e, id: id, gw: gw, catalog: h.app.Catalog(), ask: newRequest(r, gw, identity),
 		share: &share, self: self(r),
 	}
 	defer p.ask.Release()
-	if p.ask.Account, err = kept.Keychain.Account(r.Context(), identity.UserID); err != nil {
+	if p.ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
 	if e.List { // it sends a request to a provider for each row, so it counts like any other request
-		admission, err := h.admit(r, kept, identity)
+		admission, err := h.admit(r, gw, identity)
 		if err != nil {
 			return err
 		}
@@ -86,11 +87,11 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if err = p.prepare(w, r); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	admission, err := h.admit(r, kept, identity)
+	admission, err := h.admit(r, gw, identity)
 	if err != nil {
 		return err
 	}
-	engine := h.engine(kept)
+	engine := h.engine(gw)
 	traced := traceOf(r)
 	if traced != nil {
 		engine.Observe = traced.attempt
@@ -101,14 +102,14 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 		return statusError(gateway.Unavailable(err))
 	}
 	result, err := engine.Answer(r.Context(), w, p.ask)
-	used = account(r, p.ask, kept, result, traced, started)
+	used = account(r, p.ask, gw, result, traced, started)
 	if p.ask.Forward.Broken {
 		panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
 	}
 	return statusError(err)
 }
 
-// prepare reads the request and decides where it is sent.
+// prepare reads the request and decides which provider gets it.
 func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	e := p.endpoint
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
@@ -173,8 +174,9 @@ func (p *passing) prepare(w http.ResponseWriter, r *http.Request) error {
 	return p.rename(r.Context(), label)
 }
 
-// pin chooses the provider and the key of a request about objects: those of the object, those of the file that the
-// request names, the provider that the client names in a header, or else the first provider that stores such objects.
+// pin chooses the provider and the key for a request about objects. These are the provider and key of the object or of
+// the input file. For a new object without an input file, it is the provider named in a request header, or else the
+// first provider that stores such objects. file is the id of the input file, or empty.
 func (p *passing) pin(r *http.Request, file string) error {
 	e, f := p.endpoint, p.ask.Forward
 	kind, id := e.Object, p.id
@@ -184,7 +186,7 @@ func (p *passing) pin(r *http.Request, file string) error {
 	var object passthrough.Resource
 	if id != "" {
 		var err error
-		if object, err = p.kept.Resources.Find(r.Context(), p.ask.User, p.ask.TeamID, kind, id); err != nil {
+		if object, err = p.gw.Resources.Find(r.Context(), p.ask.User, p.ask.TeamID, kind, id); err != nil {
 			return err
 		}
 		if f.Pinned = p.candidate(object.Provider, object.ProviderKey); f.Pinned == nil {
@@ -194,7 +196,7 @@ func (p *passing) pin(r *http.Request, file string) error {
 		if e.MakesBatch() || e.Deletes {
 			p.input = &object
 		}
-	} else if f.Pinned = p.keeper(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
+	} else if f.Pinned = p.providerFor(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
 		return apierror.New(http.StatusNotFound, "no_models_available",
 			"no provider with a key that serves you keeps %s; the header x-gateway-provider names one", e.Surface)
 	}
@@ -204,15 +206,15 @@ func (p *passing) pin(r *http.Request, file string) error {
 	f.Held, f.Edit = true, p.edit
 	f.Answered = func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 		// The object exists whether or not the client is still there.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), learnTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), recordTime)
 		defer cancel()
-		return wire.Usage{}, p.learn(ctx, c, key, &object, answer)
+		return wire.Usage{}, p.recordObjects(ctx, c, key, &object, answer)
 	}
 	return nil
 }
 
-// candidate returns a provider as a candidate that uses only the given key; an empty key means any of its keys. It
-// returns nil if there is no such key.
+// candidate returns a provider as a candidate that uses only the given key; an empty key allows all keys. It returns
+// nil if the provider or key does not serve the user.
 func (p *passing) candidate(provider, key string) *keychain.Candidate {
 	c := p.ask.Account.CandidateFor(p.catalog, p.ask.TeamID, provider, p.endpoint.Name)
 	if c == nil || !c.Provider.Serves(p.endpoint.Name) {
@@ -228,9 +230,9 @@ func (p *passing) candidate(provider, key string) *keychain.Candidate {
 	return c
 }
 
-// keeper returns the provider for a new object: the named one, or the first that has a key. It returns nil if there is
-// none.
-func (p *passing) keeper(named string) *keychain.Candidate {
+// providerFor returns the provider for a new object: the named provider or, if named is empty, the first with a key. It
+// returns nil if there is no such provider.
+func (p *passing) providerFor(named string) *keychain.Candidate {
 	if named != "" {
 		return p.candidate(named, "")
 	}
@@ -242,33 +244,33 @@ func (p *passing) keeper(named string) *keychain.Candidate {
 	return nil
 }
 
-// learn stores what a provider's answer says about objects: which were created, deleted or completed. A batch that has
-// ended is charged, once.
-func (p *passing) learn(
+// recordObjects stores which objects a provider's answer reports as created, deleted or completed. It charges a batch
+// that has ended, once.
+func (p *passing) recordObjects(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *passthrough.Resource, answer []byte,
 ) error {
-	e, objects := p.endpoint, p.kept.Resources
+	e, objects := p.endpoint, p.gw.Resources
 	if e.Deletes {
 		return objects.Forget(ctx, known)
 	}
 	response := gjson.ParseBytes(answer)
-	made := passthrough.Resource{
+	created := passthrough.Resource{
 		ID: p.id, Kind: e.Object, UserID: p.ask.User, TeamID: p.ask.TeamID, KeyID: p.ask.KeyID, Provider: c.Provider.Code,
 		ProviderKey: key.PublicID(),
 	}
 	if p.id == "" {
-		if made.ID = response.Get("id").Str; made.ID != "" {
-			if err := objects.Keep(ctx, &made); err != nil {
+		if created.ID = response.Get("id").Str; created.ID != "" {
+			if err := objects.Keep(ctx, &created); err != nil {
 				return err
 			}
 		}
 	}
-	if !made.IsBatch() {
+	if !created.IsBatch() {
 		return nil
 	}
 	for _, member := range [...]string{"output_file_id", "error_file_id"} {
-		file := made
-		file.Kind, file.ID, file.Batch = passthrough.KindFile, response.Get(member).Str, made.ID
+		file := created
+		file.Kind, file.ID, file.Batch = passthrough.KindFile, response.Get(member).Str, created.ID
 		if file.ID == "" {
 			continue
 		}
@@ -282,46 +284,47 @@ func (p *passing) learn(
 	return p.charge(ctx, known, answer)
 }
 
-// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have it.
+// fetch requests the description of an object on behalf of its owner. It returns nil if the provider does not have the
+// object.
 func (p *passing) fetch(ctx context.Context, o *passthrough.Resource) []byte {
 	row, _, _ := passthrough.Find(http.MethodGet, "/"+p.endpoint.Name+"/"+o.ID)
 	if row == nil {
 		return nil
 	}
-	one := *p
+	fetching := *p
 	ask := *p.ask
-	one.endpoint, one.id, one.ask = row, o.ID, &ask
-	c := one.candidate(o.Provider, o.ProviderKey)
+	fetching.endpoint, fetching.id, fetching.ask = row, o.ID, &ask
+	c := fetching.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return nil
 	}
 	ask.Forward = &cascade.Forward{
 		Surface: row.Surface, Method: row.Method, Endpoint: row.Name, Path: row.Below(o.ID), Pinned: c, Held: true,
-		Edit: one.edit,
+		Edit: fetching.edit,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
-			return wire.Usage{}, one.learn(ctx, c, key, o, answer)
+			return wire.Usage{}, fetching.recordObjects(ctx, c, key, o, answer)
 		},
 	}
 	w := &answerWriter{header: make(http.Header)}
-	if _, err := p.engine(p.kept).Answer(ctx, w, &ask); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
+	if _, err := p.engine(p.gw).Answer(ctx, w, &ask); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
 		return nil
 	}
 	return w.body.Bytes()
 }
 
-// listed is the number of objects on a page. Each is requested from its provider separately, because the provider's own
-// list has the objects of everybody who shares the key.
-const listed = 20
+// pageSize is the number of objects on a page. Each object is requested from its provider separately, because the
+// provider's list contains the objects of all users who share the key.
+const pageSize = 20
 
-// list answers with a page of the objects of the user and team.
+// list answers with a page of the user's and team's objects.
 func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if query.Has("before_id") {
 		return apierror.New(http.StatusBadRequest, "invalid_value", "lists are read from the newest on: use after_id").
 			With("before_id")
 	}
-	page, err := p.kept.Resources.List(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
-		cmp.Or(query.Get("after"), query.Get("after_id")), listed+1)
+	page, err := p.gw.Resources.List(r.Context(), p.ask.User, p.ask.TeamID, p.endpoint.Object,
+		cmp.Or(query.Get("after"), query.Get("after_id")), pageSize+1)
 	if err != nil {
 		return err
 	}
@@ -331,8 +334,8 @@ func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 		FirstID *string           `json:"first_id"`
 		LastID  *string           `json:"last_id"`
 		HasMore bool              `json:"has_more"`
-	}{Object: "list", Data: []json.RawMessage{}, HasMore: len(page) > listed}
-	page = page[:min(len(page), listed)]
+	}{Object: "list", Data: []json.RawMessage{}, HasMore: len(page) > pageSize}
+	page = page[:min(len(page), pageSize)]
 	for i := range page {
 		if text := p.fetch(r.Context(), &page[i]); text != nil {
 			answer.Data = append(answer.Data, text)
@@ -347,8 +350,8 @@ func (p *passing) list(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, answer)
 }
 
-// passed returns the endpoint of a path; see passthrough.Find.
-func passed(method, path string) (e *passthrough.Endpoint, id, allow string) {
+// findEndpoint returns the endpoint of a path; see passthrough.Find.
+func findEndpoint(method, path string) (e *passthrough.Endpoint, id, allow string) {
 	below, ok := strings.CutPrefix(path, "/v1")
 	if !ok {
 		return nil, "", ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -16,34 +17,33 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/modules/body"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // StoreResponses is the option that stores answers of the Responses API and conversations, encrypted. They belong to
-// the team that a key counts for, or to its user if there is no team.
+// the key's team or, if the key has no team, to its user.
 type StoreResponses struct {
-	// How long a response is kept after it was created or continued, and a conversation after its last change. Default:
-	// 30d.
+	// Retention is how long a response is stored after it was created or continued, and a conversation after its last
+	// change. Default: 30d.
 	Retention caddy.Duration `json:"retention,omitempty"`
 
-	// The largest response that is stored, together with its own input, in bytes. Default: 8 MiB.
+	// Size is the maximum size of a stored response together with its input, in bytes. Default: 8 MiB.
 	Size int64 `json:"size,omitempty"`
 
-	// What a team or a user may store, in bytes: responses, conversations, and events of streams that can be resumed.
-	// Nodes add it up once a minute. Default: 1 GiB.
+	// Quota is the maximum size of all responses, conversations and events of resumable streams that a team or a user
+	// stores, in bytes. The sum is computed once a minute. Default: 1 GiB.
 	Quota int64 `json:"quota,omitempty"`
 
-	// The maximum number of items of a conversation. Default: 2000.
+	// ConversationItems is the maximum number of items in a conversation. Default: 2000.
 	ConversationItems int `json:"conversation_items,omitempty"`
 
-	// The maximum number of responses that continue one another. Default: 500.
+	// Chain is the maximum number of responses that continue one another. Default: 500.
 	Chain int `json:"chain,omitempty"`
 
-	// How many answers each node works on in the background at the same time; up to four times as many are accepted,
-	// and further ones are refused with 429. Default: 32.
+	// BackgroundParallel is the number of background answers that each node works on at the same time. Up to four times as
+	// many requests are accepted; further requests are refused with 429. Default: 32.
 	BackgroundParallel int `json:"background_parallel,omitempty"`
 
-	// How long an answer in the background may take. Default: 1h.
+	// BackgroundTime is the time limit for an answer in the background. Default: 1h.
 	BackgroundTime caddy.Duration `json:"background_time,omitempty"`
 }
 
@@ -79,11 +79,11 @@ func (o *StoreResponses) validate() error {
 	return nil
 }
 
-// watchStored starts the jobs that renew the leases of this node's background answers and mark those of lost nodes as
-// failed.
+// watchStored starts two jobs: one renews the leases of this node's background answers, the other marks the answers of
+// lost nodes as failed.
 func (h *Handler) watchStored() {
-	if kept, err := h.app.Gateway(); err == nil {
-		kept.Stored.Watch()
+	if gw, err := h.app.Gateway(); err == nil {
+		gw.Stored.Watch()
 	}
 }
 
@@ -95,12 +95,12 @@ type keeper struct {
 	turn    *stored.Turn // nil if the request neither stores nor continues anything
 }
 
-// keeper returns the keeper for a request in a format, or nil if nothing is stored for it.
-func (h *Handler) keeper(kept *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
+// keeper returns the keeper for a request in a format. It returns nil if responses of this format are not stored.
+func (h *Handler) keeper(gw *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
 	}
-	return &keeper{service: kept.Stored, options: h.stored, owner: stored.Owner(identity.UserID, identity.TeamID)}
+	return &keeper{service: gw.Stored, options: h.stored, owner: stored.Owner(identity.UserID, identity.TeamID)}
 }
 
 // FindItems implements cascade.Stored.
@@ -111,7 +111,7 @@ func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string
 // KeepItem implements cascade.Stored.
 func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
 
-// begin inserts what a request continues into its body.
+// begin inserts the earlier items of the response or conversation that a request continues into its body.
 func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
 	return text, err
@@ -120,8 +120,8 @@ func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 // inBackground reports whether the client does not wait for the answer.
 func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.turn.Background }
 
-// record returns a writer that stores the answer on its way to the client, and a function that must be called after the
-// answer.
+// record returns a writer that stores the answer on its way to the client. The returned function must be called after
+// the answer.
 func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
 	if k == nil || k.turn == nil {
 		return w, func() {}
@@ -130,24 +130,23 @@ func (h *Handler) record(w http.ResponseWriter, ask *cascade.Request, k *keeper)
 	return recorder, func() { _ = recorder.Finish() } // the request's context shows whether the client has left
 }
 
-// background starts work on an answer that the client does not wait for, and sends the client the response as it is
-// now. The memory of the request and what it took of limits are released when the answer ends, or here if it cannot be
-// started.
+// background starts work on an answer in the background, and sends the client the unfinished response. The request's
+// memory and reservations are released when the answer ends, or at once if the work cannot be started.
 func (h *Handler) background(
-	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, kept *gateway.Gateway,
+	w http.ResponseWriter, r *http.Request, ask *cascade.Request, k *keeper, gw *gateway.Gateway,
 	admission *keychain.Admission, started time.Time,
 ) error {
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
 	behind := r.WithContext(ctx)
-	engine := h.engine(kept)
+	engine := h.engine(gw)
 	patience := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
-	later := body.NewLater(r.Context())
+	completion := body.NewCompletion(r.Context())
 	var used int64
 	done := func() {
 		h.done(behind, admission, used)
-		later.End(ctx)
+		completion.End(ctx)
 		ask.Release()
 		release()
 	}
@@ -156,7 +155,7 @@ func (h *Handler) background(
 		ctx, k.turn, ask.Hub.Model, ask.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
 			result, err := engine.Answer(ctx, w, ask)
-			used = account(behind, ask, kept, result, nil, started)
+			used = account(behind, ask, gw, result, nil, started)
 			return err
 		}, done,
 	)
@@ -170,7 +169,7 @@ func (h *Handler) background(
 	return stored.WriteJSON(w, object)
 }
 
-// storedEndpoint returns the endpoint of stored objects at a path; see stored.Find.
+// storedEndpoint returns the endpoint for stored objects at a path; see stored.Find.
 func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow string) {
 	below, ok := strings.CutPrefix(path, "/v1")
 	if !ok || h.stored == nil {
@@ -179,10 +178,10 @@ func (h *Handler) storedEndpoint(method, path string) (e *stored.Endpoint, allow
 	return stored.Find(method, below)
 }
 
-// serveStored answers requests to the endpoints of stored objects.
+// serveStored answers requests to the endpoints for stored objects.
 func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.Endpoint) error {
 	defer h.app.Acquire()()
-	kept, identity, err := h.client(r)
+	gw, identity, err := h.client(r)
 	if err != nil {
 		return err
 	}
@@ -196,11 +195,11 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 		text = read
 	}
 	return statusError(
-		gateway.Unavailable(kept.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)),
+		gateway.Unavailable(gw.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)),
 	)
 }
 
-// notStored returns the error for an endpoint of stored objects if nothing is stored.
+// notStored returns the error for a request to such an endpoint if the option store_responses is not set.
 func notStored() error {
 	return refuse(http.StatusNotFound, "unsupported_endpoint",
 		"responses are not stored here: send the whole input with each request, or ask the operator for `store_responses`")

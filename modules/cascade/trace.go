@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 )
 
-// traced adds to the span that Caddy's directive tracing has started for the request: the model that was asked for and
-// what was used, with the attribute names of OpenTelemetry's semantic conventions for generative AI, and a child span
-// for each attempt. It never contains prompts or answers.
+// traced extends the span that Caddy's directive tracing has started for the request. It adds the requested model, the
+// tokens used, and a child span for each attempt. The attribute names are those of OpenTelemetry's semantic conventions
+// for generative AI. Prompts and answers are never included.
 type traced struct {
 	ctx  context.Context //nolint:containedctx // lives as long as the traced request
 	span trace.Span
@@ -29,7 +29,7 @@ func traceOf(r *http.Request) *traced {
 	return &traced{r.Context(), span}
 }
 
-// attempt adds a span for one attempt, and counts the attempt as observeAttempt does.
+// attempt adds a span for one attempt, and counts the attempt in the metrics as well.
 func (t *traced) attempt(a cascade.Attempt) {
 	observeAttempt(a)
 	_, span := t.span.TracerProvider().Tracer("tollgate").Start(t.ctx, "chat "+a.Model,
@@ -48,7 +48,7 @@ func (t *traced) attempt(a cascade.Attempt) {
 	span.End(trace.WithTimestamp(a.Started.Add(a.Took)))
 }
 
-// request adds the result of the whole request. A nil t does nothing.
+// request adds the result of the whole request to the span. A nil t does nothing.
 func (t *traced) request(r *spending.Record) {
 	if t == nil {
 		return

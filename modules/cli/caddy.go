@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Caddy's own commands become those of this program: they use its name, check before they start, and find the server
-// whose Caddyfile is in the working directory. Caddy registers them for good, so adopt changes them in place, below the
-// root that our commands get too.
+// This file adapts Caddy's commands to this program: they use its name, check the environment before they start, and
+// find the server of the Caddyfile in the working directory. Caddy's registration of commands cannot be undone, so
+// adopt changes them in place, below the root command that our commands share with them.
 
 func init() {
 	caddy.CustomBinaryName = "tollgate"
@@ -34,16 +34,16 @@ socket in the example files, and localhost:2019 if the configuration names none.
 `
 }
 
-// documentation is where the commands are described.
+// documentation is the address of the commands' documentation.
 const documentation = "github.com/tollgate-gateway/tollgate/blob/main/docs/reference/command-line.md"
 
-// replaced would replace this binary by one without our modules.
-var replaced = []string{"upgrade", "add-package", "remove-package"}
+// removedCommands are Caddy's commands that would replace this binary with a binary without our modules.
+var removedCommands = []string{"upgrade", "add-package", "remove-package"}
 
-// configured take a configuration file only as an option.
-var configured = []string{"run", "start", "reload", "stop", "validate", "adapt", "trust", "untrust"}
+// configCommands are Caddy's commands that take a configuration file, which only the option --config can name.
+var configCommands = []string{"run", "start", "reload", "stop", "validate", "adapt", "trust", "untrust"}
 
-// noFile refuses arguments, which Caddy would silently ignore: "run other.caddy" would run the Caddyfile of the working
+// noFile refuses arguments. Caddy would silently ignore them: "run other.caddy" would run the Caddyfile in the working
 // directory.
 func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -53,18 +53,19 @@ func noFile(cmd *cobra.Command, args []string) error {
 		cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
 }
 
-// sibling is the command of ours that was made before. Its root is the one to adopt.
-var sibling *cobra.Command
+// previousCommand is the last of our commands that was registered. Its root command is the root to adopt.
+var previousCommand *cobra.Command
 
-// joined records a command of ours. Caddy's commands are below the root when the second one comes.
-func joined(cmd *cobra.Command) {
-	if sibling != nil && sibling.HasParent() && sibling.Root().Annotations[adopted] == "" {
-		adopt(sibling.Root())
+// recordCommand records the registration of one of our commands. When our second command is registered, Caddy's
+// commands are already below the root, so it calls adopt.
+func recordCommand(cmd *cobra.Command) {
+	if previousCommand != nil && previousCommand.HasParent() && previousCommand.Root().Annotations[adopted] == "" {
+		adopt(previousCommand.Root())
 	}
-	sibling = cmd
+	previousCommand = cmd
 }
 
-// adopted marks a root that adopt has changed.
+// adopted is the annotation of a root command that adopt has changed.
 const adopted = "tollgate"
 
 func adopt(root *cobra.Command) {
@@ -73,9 +74,9 @@ func adopt(root *cobra.Command) {
 	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "caddyserver.com/docs/command-line", documentation, 1))
 	var rename func(cmd *cobra.Command)
 	rename = func(cmd *cobra.Command) {
-		cmd.Short, cmd.Example = renamed(cmd.Short), renamed(cmd.Example)
+		cmd.Short, cmd.Example = useOwnName(cmd.Short), useOwnName(cmd.Example)
 		if cmd != root { // the text of the root is ours, and speaks of Caddy
-			cmd.Long = renamed(cmd.Long)
+			cmd.Long = useOwnName(cmd.Long)
 		}
 		for _, c := range cmd.Commands() {
 			rename(c)
@@ -88,27 +89,27 @@ func adopt(root *cobra.Command) {
 	cobra.OnInitialize(func() { showUsage(root) }) // once all commands are there
 	for _, cmd := range root.Commands() {
 		switch name := cmd.Name(); {
-		case slices.Contains(replaced, name):
+		case slices.Contains(removedCommands, name):
 			root.RemoveCommand(cmd)
 		case name == "run" || name == "start":
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return lookAhead(cmd) }
 		case slices.Contains([]string{"stop", "reload", "trust", "untrust"}, name):
-			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return theirCaddyfile(cmd) }
+			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return useCaddyfile(cmd) }
 		case name == "validate":
 			cmd.RunE = validate
 		case name == "manpage":
 			cmd.RunE = manual
 		}
-		if slices.Contains(configured, cmd.Name()) {
+		if slices.Contains(configCommands, cmd.Name()) {
 			cmd.Args = noFile
 		}
 		if slices.Contains([]string{"run", "reload", "stop", "validate", "adapt"}, cmd.Name()) {
-			cmd.RunE = explained(cmd.RunE)
+			cmd.RunE = withExplanation(cmd.RunE)
 		}
 	}
 }
 
-// showUsage makes a command that gets wrong arguments print how it is used.
+// showUsage makes a command and its subcommands print their usage if their arguments are wrong.
 func showUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -125,8 +126,9 @@ func showUsage(cmd *cobra.Command) {
 
 var theirName = regexp.MustCompile(`\bcaddy\b|\bCaddy\b('s)?|https://caddyserver\.com/\S+|xcaddy`)
 
-// renamed replaces Caddy's name by that of this program, except for what is Caddy's own: its formats and its pages.
-func renamed(text string) string {
+// useOwnName replaces Caddy's name with the name of this program, except where the text really means Caddy, its formats
+// or its website.
+func useOwnName(text string) string {
 	return theirName.ReplaceAllStringFunc(text, func(found string) string {
 		switch found {
 		case "caddy":
@@ -138,9 +140,9 @@ func renamed(text string) string {
 	})
 }
 
-// theirCaddyfile makes a command that controls a running server take the address of the admin endpoint from the
-// Caddyfile of the working directory, unless --config or --address is given.
-func theirCaddyfile(cmd *cobra.Command) error {
+// useCaddyfile makes a command that controls a running server find the admin endpoint through the Caddyfile in the
+// working directory, unless --config or --address is given.
+func useCaddyfile(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if flags.Lookup("config") == nil || flags.Changed("config") || flags.Changed("address") {
 		return nil

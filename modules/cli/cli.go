@@ -1,5 +1,5 @@
-// Package cli holds what the command lines of the services share: flags, loading the configuration that a command works
-// on, and answers for people and programs.
+// Package cli has the common parts of all services' commands: flags, loading the configuration that a command works on,
+// and output for people and programs.
 package cli
 
 import (
@@ -26,7 +26,7 @@ type Flags struct {
 
 // AddConfig adds --config and --adapter to a command and its subcommands.
 func (f *Flags) AddConfig(root *cobra.Command) {
-	joined(root)
+	recordCommand(root)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&f.Config, "config", "c", "", "Configuration file (default: ./Caddyfile, if it exists)")
 	flags.StringVarP(&f.Adapter, "adapter", "a", "",
@@ -39,8 +39,8 @@ func (f *Flags) Add(root *cobra.Command) {
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "Print JSON, for programs")
 }
 
-// Group makes cmd a command that only has subcommands: alone it prints its help, and an unknown word after it is an
-// error.
+// Group makes cmd a command that only groups subcommands. Called alone it prints its help, and an unknown subcommand is
+// an error.
 func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -63,12 +63,12 @@ type Session struct {
 	Ctx  context.Context //nolint:containedctx // see above
 	App  *tollgate.App
 	JSON bool
-	// Out gets the answer and nothing else. Notes gets messages for people.
+	// Out gets the result of the command and nothing else. Notes gets messages for people.
 	Out, Notes io.Writer
 }
 
-// Run returns the RunE function of a subcommand, which loads the configuration and calls work. A refusal of a service
-// is returned as its message.
+// Run returns the RunE function of a subcommand, which loads the configuration and calls work. If a service refuses a
+// request, the error has only the message of the refusal.
 func (f *Flags) Run(
 	work func(s *Session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -90,12 +90,12 @@ func (f *Flags) Run(
 	}
 }
 
-// Note prints a message for people to standard error, so that it does not mix with the answer of the command.
+// Note prints a message for people to standard error, apart from the result of the command.
 func (s *Session) Note(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Notes, format+"\n", args...)
 }
 
-// Answer writes value as JSON, or else what text writes for people.
+// Answer prints the result of the command: value as JSON if --json is given, otherwise the output of text.
 func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	if !s.JSON {
 		text(s.Out)
@@ -107,7 +107,7 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
-// Table works like Answer with rows whose columns are aligned.
+// Table works like Answer, and aligns the columns of rows.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -116,7 +116,7 @@ func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	})
 }
 
-// List returns items, or an empty slice for nil, which JSON would write as null.
+// List returns items, or an empty slice if items is nil, because JSON writes a nil slice as null.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}

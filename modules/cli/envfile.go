@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// loadEnvironment loads the files of --envfile before the command itself does, which then finds each variable set.
-// Caddy reads the files only within its commands, so its command environ is made to read them, with its output
-// discarded.
+// loadEnvironment loads the files of the flag --envfile before the command runs. Caddy reads these files only within
+// its commands. So Caddy's command environ is run to read them, and its output is discarded.
 func loadEnvironment(cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("envfile")
 	if flag == nil || !flag.Changed {

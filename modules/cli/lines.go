@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/directive"
 )
 
-// explained makes a failing command of Caddy end with one sentence for people. Caddy logs the error with all its
-// wrapping.
-func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+// withExplanation makes a Caddy command end with one plain sentence if it fails. Caddy itself logs the error with all
+// its wrapping.
+func withExplanation(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		err := theirs(cmd, args)
+		err := run(cmd, args)
 		if err != nil {
 			if sentence := explain(cmd, err); sentence != "" {
 				cmd.PrintErrln("Error:", sentence)
@@ -24,13 +24,13 @@ func explained(theirs func(*cobra.Command, []string) error) func(*cobra.Command,
 	}
 }
 
-// explain says which line of the Caddyfile an error is about, or that no server is running. It returns "" if the error
-// speaks for itself.
+// explain returns a sentence about an error: the line of the Caddyfile that it is about, or that no server is running.
+// It returns "" if the error needs no explanation.
 func explain(cmd *cobra.Command, err error) string {
-	if at := unanswered.FindStringSubmatch(err.Error()); at != nil {
+	if match := noAnswerPattern.FindStringSubmatch(err.Error()); match != nil {
 		return fmt.Sprintf(
 			"no server answers at the admin endpoint %s: run this command in the folder of the server's Caddyfile, or name the file with --config; "+
-				"if the server uses another endpoint than the file says, name it with --address", at[1])
+				"if the server uses another endpoint than the file says, name it with --address", match[1])
 	}
 	config, _ := cmd.Flags().GetString("config")
 	adapter, _ := cmd.Flags().GetString("adapter")
@@ -47,6 +47,6 @@ func explain(cmd *cobra.Command, err error) string {
 	return directive.Explain(config, text, err)
 }
 
-// unanswered matches the error of an order to a server that is not running.
-var unanswered = regexp.MustCompile(
+// noAnswerPattern matches the error of a command that found no running server at the admin endpoint.
+var noAnswerPattern = regexp.MustCompile(
 	`performing request: .*dial (?:tcp|unix) (\S+): connect: (?:connection refused|no such file or directory)`)

@@ -8,14 +8,15 @@ import (
 	"syscall"
 )
 
-// The errors of listening on an address: somebody else listens there, it is not of this machine, this user may not.
+// The errors of listening on an address: another process listens there, the address belongs to another machine, or the
+// user lacks the permission.
 const (
 	errInUse     = syscall.EADDRINUSE
 	errElsewhere = syscall.EADDRNOTAVAIL
 	errForbidden = syscall.EACCES
 )
 
-// permission returns what to do if a user may not listen on a port.
+// permission returns advice for a user who may not listen on a port.
 func permission() string {
 	if runtime.GOOS != "linux" {
 		return "use a port from 1024 on"

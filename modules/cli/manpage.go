@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manual replaces Caddy's command manpage, whose pages have the name of Caddy in their headers.
+// manual replaces Caddy's command manpage, which writes the name Caddy in the headers of its pages.
 func manual(cmd *cobra.Command, _ []string) error {
 	dir, err := cmd.Flags().GetString("directory")
 	if err != nil {
@@ -25,15 +25,15 @@ func manual(cmd *cobra.Command, _ []string) error {
 	return writeManual(cmd.Root(), dir)
 }
 
-// writeManual writes a manual page for each command into a folder. It modifies the usage lines of the commands, so they
+// writeManual writes a manual page for each command into a folder. It changes the usage lines of the commands, which
 // must not be used afterwards.
 func writeManual(root *cobra.Command, dir string) error {
 	escape(root)
-	// An empty title means the name of the command in capitals.
+	// An empty title stands for the name of the command in capitals.
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Source: "Tollgate", Manual: "Tollgate Manual"}, dir)
 }
 
-// escape escapes words in angle brackets, which the writer of manual pages takes for HTML.
+// escape escapes words in angle brackets, because the writer of manual pages would read them as HTML.
 func escape(cmd *cobra.Command) {
 	cmd.Use = strings.ReplaceAll(cmd.Use, "<", `\<`)
 	for _, child := range cmd.Commands() {

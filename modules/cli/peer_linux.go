@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// peer returns the id of the process at the other end of a Unix socket, or 0 if it is unknown.
+// peer returns the id of the process at the remote end of a Unix socket, or 0 if it is unknown.
 func peer(conn net.Conn) (id int32) {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

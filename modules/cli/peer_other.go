@@ -4,6 +4,6 @@ package cli
 
 import "net"
 
-// peer returns the id of the process at the other end of a Unix socket, or 0 if it is unknown. On this system it always
-// is.
+// peer would return the id of the process at the remote end of a Unix socket. On this system the id is unknown, so peer
+// always returns 0.
 func peer(net.Conn) int32 { return 0 }

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Progress shows how far a long command is: as a bar in a terminal, and otherwise as a line now and then.
+// Progress shows the progress of a long command: a bar on a terminal, otherwise a line at intervals.
 type Progress struct {
 	out      io.Writer
 	terminal bool
 	count    func(n int64) string
-	what     string
+	unit     string
 	begin    time.Time
 
 	mu    sync.Mutex
@@ -24,17 +24,17 @@ type Progress struct {
 	shown bool
 }
 
-// How often a bar is drawn and how often a line is written.
+// The intervals at which a bar is drawn and a line is written, and the width of a bar.
 const (
 	drawEvery  = 200 * time.Millisecond
 	writeEvery = 5 * time.Second
 	barWidth   = 30
 )
 
-// NewProgress returns the progress of a command that has total units of what, such as " reports", to process. count
-// formats a number of them.
-func NewProgress(out io.Writer, total int64, what string, count func(n int64) string) *Progress {
-	p := &Progress{out: out, total: total, what: what, count: count, begin: time.Now()}
+// NewProgress returns the progress of a command that processes total units. unit is their name with a leading space,
+// such as " reports"; count formats a number of them.
+func NewProgress(out io.Writer, total int64, unit string, count func(n int64) string) *Progress {
+	p := &Progress{out: out, total: total, unit: unit, count: count, begin: time.Now()}
 	if f, ok := out.(*os.File); ok {
 		info, err := f.Stat()
 		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -50,7 +50,7 @@ func (p *Progress) pause() time.Duration {
 	return writeEvery
 }
 
-// Step adds units that were processed. total is the number to process, as far as it is known now.
+// Step adds more processed units. total is the current estimate of the number of units to process.
 func (p *Progress) Step(more, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,11 +58,11 @@ func (p *Progress) Step(more, total int64) {
 	p.total = total
 	if now := time.Now(); !now.Before(p.next) {
 		p.next = now.Add(p.pause())
-		p.tell(now)
+		p.show(now)
 	}
 }
 
-func (p *Progress) tell(now time.Time) {
+func (p *Progress) show(now time.Time) {
 	if !p.terminal {
 		_, _ = fmt.Fprintln(p.out, p.text(now))
 		return
@@ -78,7 +78,7 @@ func (p *Progress) text(now time.Time) string {
 	rate := float64(p.done) / max(now.Sub(p.begin).Seconds(), 0.001)
 	left := time.Duration(float64(max(p.total-p.done, 0)) / max(rate, 0.001) * float64(time.Second)).Round(time.Second)
 	return fmt.Sprintf("%d%%, %s of %s%s, %s a second, %s left",
-		p.done*100/max(p.total, 1), p.count(p.done), p.count(p.total), p.what, p.count(int64(rate+0.5)), left)
+		p.done*100/max(p.total, 1), p.count(p.done), p.count(p.total), p.unit, p.count(int64(rate+0.5)), left)
 }
 
 // Clear removes the bar, to make room for other lines.

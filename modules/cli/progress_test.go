@@ -17,7 +17,7 @@ func TestProgress(t *testing.T) {
 	if got := p.text(p.begin.Add(10 * time.Second)); got != "25%, 50 of 200 reports, 5 a second, 30s left" {
 		t.Errorf("text %q", got)
 	}
-	p.tell(p.begin.Add(10 * time.Second))
+	p.show(p.begin.Add(10 * time.Second))
 	p.Clear()
 	if got := out.String(); got != "25%, 50 of 200 reports, 5 a second, 30s left\n" {
 		t.Errorf("without a terminal: %q", got)
@@ -25,7 +25,7 @@ func TestProgress(t *testing.T) {
 
 	out.Reset()
 	p.terminal = true
-	p.tell(p.begin.Add(10 * time.Second))
+	p.show(p.begin.Add(10 * time.Second))
 	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[K[=======                       ] 25%") {
 		t.Errorf("in a terminal: %q", got)
 	}

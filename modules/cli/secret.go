@@ -13,23 +13,23 @@ import (
 // MaxSecret is the limit for ReadSecret, in bytes.
 const MaxSecret = 4096
 
-// ReadSecret reads a secret, such as a provider key, from standard input and strips the end of the line. A terminal
-// does not echo it. what names the secret in the prompt and in errors. The secret may be empty.
-func ReadSecret(cmd *cobra.Command, what string) (string, error) {
+// ReadSecret reads a secret, such as a provider key, from standard input, without echo on a terminal. It strips the
+// line break at the end. name is the secret's name in the prompt and in errors. An empty secret is allowed.
+func ReadSecret(cmd *cobra.Command, name string) (string, error) {
 	var text []byte
 	var err error
 	if file, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (not shown): ", strings.ToUpper(what[:1])+what[1:])
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (not shown): ", strings.ToUpper(name[:1])+name[1:])
 		text, err = term.ReadPassword(int(file.Fd()))
 		_, _ = io.WriteString(cmd.ErrOrStderr(), "\n")
 	} else {
 		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), MaxSecret+1))
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the %s: %w", what, err)
+		return "", fmt.Errorf("reading the %s: %w", name, err)
 	}
 	if len(text) > MaxSecret {
-		return "", fmt.Errorf("the %s has more than %d bytes", what, MaxSecret)
+		return "", fmt.Errorf("the %s has more than %d bytes", name, MaxSecret)
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -18,14 +18,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// The functions of this file report in one sentence what keeps a server from starting, before anything is started, made
-// or logged. Without them two servers could share a port without noticing, and each would get some of the requests.
+// The functions in this file find conditions that keep a server from starting. They report them in one sentence, before
+// anything is started, created or logged. Without them, two servers could share a port unnoticed, and each would get
+// some of the requests.
 
-// dialLimit is how long to wait for an answer on a socket.
+// dialLimit is the time limit for an answer on a socket.
 const dialLimit = time.Second
 
-// lookAhead refuses to start if another process serves already or if something needed is not available. For the command
-// run it then waits for the databases.
+// lookAhead returns an error if another process already serves the configuration, or if something that the server needs
+// is not available. For the command run it then waits for the databases.
 func lookAhead(cmd *cobra.Command) error {
 	if err := loadEnvironment(cmd); err != nil {
 		return err
@@ -48,7 +49,7 @@ func lookAhead(cmd *cobra.Command) error {
 	}
 	defer end()
 	var needed listeners
-	if err := json.Unmarshal(app.Whole(), &needed); err != nil {
+	if err := json.Unmarshal(app.ConfigJSON(), &needed); err != nil {
 		return nil //nolint:nilerr // see above
 	}
 	if err := needed.admin(ctx, stopLine(config)); err != nil {
@@ -72,7 +73,7 @@ func stopLine(config string) string {
 	return line
 }
 
-// listeners has the parts of a configuration that say where it listens.
+// listeners has the parts of a configuration that determine the addresses on which it listens.
 type listeners struct {
 	Admin struct {
 		Disabled bool   `json:"disabled"`
@@ -93,8 +94,8 @@ type listeners struct {
 	} `json:"apps"`
 }
 
-// admin makes the folder of the admin socket, and returns an error if another process uses the endpoint. stop is the
-// command that would stop that process.
+// admin creates the folder of the admin socket. It returns an error if another process uses the admin endpoint. stop is
+// the command that would stop that process, for the error.
 func (l *listeners) admin(ctx context.Context, stop string) error {
 	if l.Admin.Disabled {
 		return nil
@@ -107,7 +108,7 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 		return nil //nolint:nilerr // loading the configuration reports it
 	}
 	if !address.IsUnixNetwork() {
-		return free(ctx, "the admin endpoint", address)
+		return checkFree(ctx, "the admin endpoint", address)
 	}
 	socket, _, _ := strings.Cut(address.Host, "|") // the mode of the socket follows
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
@@ -126,7 +127,7 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 	return fmt.Errorf("the admin socket %s is in use: a server is already running here; stop it with: %s", socket, stop)
 }
 
-// ports returns an error if somebody listens on a port of the configuration.
+// ports returns an error if another process listens on a port of the configuration.
 func (l *listeners) ports(ctx context.Context) error {
 	httpPort, httpsPort := max(l.Apps.HTTP.HTTPPort, 0), l.Apps.HTTP.HTTPSPort
 	if httpPort == 0 {
@@ -142,7 +143,7 @@ func (l *listeners) ports(ctx context.Context) error {
 			if err != nil {
 				return nil //nolint:nilerr // loading the configuration reports it
 			}
-			if err := free(ctx, "", address); err != nil {
+			if err := checkFree(ctx, "", address); err != nil {
 				return err
 			}
 			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.Redirects {
@@ -157,37 +158,38 @@ func (l *listeners) ports(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	return free(ctx, "", address)
+	return checkFree(ctx, "", address)
 }
 
 // maxPorts limits how many ports of a range are checked.
 const maxPorts = 100
 
-// free returns an error if somebody listens on an address. Caddy sets a socket option that lets others listen on the
-// same address; free does not, and so notices them.
-func free(ctx context.Context, what string, address caddy.NetworkAddress) error {
+// checkFree returns an error if another process listens on an address. Caddy sets a socket option that permits several
+// listeners on an address; checkFree does not, and so detects them. owner names the part of the configuration that uses
+// the address, for the error; it may be empty.
+func checkFree(ctx context.Context, owner string, address caddy.NetworkAddress) error {
 	if address.Network != "" && !strings.HasPrefix(address.Network, "tcp") {
 		return nil
 	}
 	for offset := range min(address.PortRangeSize(), maxPorts) {
-		at := address.JoinHostPort(offset)
-		if strings.HasSuffix(at, ":0") {
+		text := address.JoinHostPort(offset)
+		if strings.HasSuffix(text, ":0") {
 			continue
 		}
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", text)
 		if err == nil {
 			err = l.Close()
 		}
-		if what != "" {
-			at = at + " of " + what
+		if owner != "" {
+			text = text + " of " + owner
 		}
 		switch {
 		case errors.Is(err, errInUse):
-			return fmt.Errorf("the address %s is in use by another process: stop that process, or change the configuration", at)
+			return fmt.Errorf("the address %s is in use by another process: stop that process, or change the configuration", text)
 		case errors.Is(err, errElsewhere):
-			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", at)
+			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", text)
 		case errors.Is(err, errForbidden):
-			return fmt.Errorf("the address %s is not permitted for this user: %s", at, permission())
+			return fmt.Errorf("the address %s is not permitted for this user: %s", text, permission())
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 // cellWidth is the maximum number of characters in a cell.
 const cellWidth = 80
 
-// Row writes a line of a table.
+// Row writes a line of a table, with tabs between the cells.
 func Row(w io.Writer, cells ...any) {
 	for i, c := range cells {
 		if i > 0 {

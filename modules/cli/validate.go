@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// validate works like Caddy's command but leaves nothing behind: the certificates, keys and logs that loading a
-// configuration makes are made in a temporary folder.
+// validate works like Caddy's command but leaves no files behind: the certificates, keys and logs of a loaded
+// configuration are created in a temporary folder.
 func validate(cmd *cobra.Command, args []string) error {
 	if err := loadEnvironment(cmd); err != nil {
 		return err
@@ -52,9 +52,9 @@ func validate(cmd *cobra.Command, args []string) error {
 	})(cmd, args)
 }
 
-// withoutTrace changes a configuration so that loading it writes files only to the given folder. It does not change
-// storage modules other than file_system.
-func withoutTrace(config *caddy.Config, elsewhere string) error {
+// withoutTrace changes a configuration so that loading it writes files only to the given folder. Storage modules other
+// than file_system are not changed.
+func withoutTrace(config *caddy.Config, folder string) error {
 	if config == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func withoutTrace(config *caddy.Config, elsewhere string) error {
 		}
 	}
 	if storage.Module == "" || storage.Module == "file_system" {
-		raw, err := json.Marshal(map[string]string{"module": "file_system", "root": elsewhere})
+		raw, err := json.Marshal(map[string]string{"module": "file_system", "root": folder})
 		if err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func withoutTrace(config *caddy.Config, elsewhere string) error {
 		if log.WriterRaw == nil || json.Unmarshal(log.WriterRaw, &writer) != nil || writer["output"] != "file" {
 			continue
 		}
-		// The log is kept, since modules check what a log would show.
-		writer["filename"] = filepath.Join(elsewhere, url.PathEscape(name)+".log")
+		// The log keeps its settings, because modules check which headers a log would show.
+		writer["filename"] = filepath.Join(folder, url.PathEscape(name)+".log")
 		raw, err := json.Marshal(writer)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 		return nil
 	})
-	h.Site = directive.Beside(d, cmp.Or(h.Site, "site"))
+	h.Site = directive.ResolvePath(d, cmp.Or(h.Site, "site"))
 	return err
 }
 

@@ -36,7 +36,7 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// serviceName is the name of the CMS among the services to which a database can be given.
+// serviceName is the name of the CMS in the configuration of databases.
 const serviceName = "cms"
 
 // Handler serves the REST API of a site: the routes file (api/Routes.php or api/Routes.js) maps requests to methods
@@ -44,9 +44,9 @@ const serviceName = "cms"
 // options are settings of the site (config.json). Other paths go to the next handler, except /sitemap.xml if
 // siteUrl is set, and the previous paths of moved pages if redirects is set.
 //
-// A site without the folder api gets one at the start. Changed files are used within a second. If they have errors,
-// the previous ones stay in use, and the log tells the errors. If they have errors at the start, the configuration
-// is refused.
+// If the site has no folder api, it is created at the start. Changed files take effect within a second. If changed
+// files have errors, the previous versions stay in use and the errors are logged. If files have errors at the start,
+// the configuration is refused.
 //
 // Handlers with the same site and database share one server, whose state survives a reload.
 //
@@ -72,17 +72,17 @@ type Handler struct {
 	// Admin is the path of the administration: pages for users whose roles permit it. "off" disables it. Default:
 	// /admin.
 	Admin string `json:"admin,omitempty"`
-	// BaseURL is the address at which clients reach the site, such as https://www.example.com, in case a proxy
-	// terminates TLS or uses another host name: with https, cookies are Secure, and absolute addresses begin with
-	// it. By default the address of each request is used.
+	// BaseURL is the address at which clients reach the site, such as https://www.example.com. It is needed if a proxy
+	// terminates TLS or uses another host name. Absolute addresses begin with it, and with https, cookies are Secure.
+	// Default: the address of each request.
 	BaseURL string `json:"base_url,omitempty"`
-	// OIDC is an OpenID provider at which users of the administration may sign in, in addition to the password.
-	// Default: none.
+	// OIDC is an OpenID provider at which users of the administration may sign in, in addition to passwords. Default:
+	// none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
-	// Isolation defines where handlers written in JavaScript run: in processes of their own, which are killed when a
-	// call takes too much time or memory ("process"), or in the gateway's process, for those who trust their code
-	// ("none"). Default: process.
+	// Isolation determines where handlers written in JavaScript run. With "process" they run in separate processes, which
+	// are killed when a call takes too much time or memory. With "none" they run in the gateway's process, which requires
+	// trusted code. Default: process.
 	Isolation string `json:"isolation,omitempty"`
 
 	app    *tollgate.App
@@ -96,10 +96,10 @@ const (
 	isolationNone    = "none"
 )
 
-// node is the CMS of one site on one database. Reloads share it.
+// node is the CMS of one site on one database, which survives reloads.
 type node struct {
 	server *cms.Server
-	// These belong to the latest configuration.
+	// These fields belong to the latest configuration.
 	logger  atomic.Pointer[zap.Logger]
 	keyring atomic.Pointer[func() (keyring.Keyring, error)]
 	newest  tollgate.Newest
@@ -121,7 +121,7 @@ func (n *node) close() error {
 	return nil
 }
 
-// nodes holds the nodes by database and site.
+// nodes holds the nodes, by nodeKey.
 var nodes = caddy.NewUsagePool()
 
 type nodeKey struct {
@@ -141,7 +141,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision creates the server and reads the files of a site that is installed. It writes nothing.
+// Provision creates the server and, if the site is installed, reads its files. It writes nothing.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	site, err := h.folder()
 	if err != nil {
@@ -179,11 +179,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
 		}
-		called = h.OIDC.Called()
+		called = h.OIDC.DisplayName()
 	}
-	made := false
+	created := false
 	n, err := tollgate.Share(h.app, nodes, key, func() (*node, error) {
-		made = true
+		created = true
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
@@ -199,7 +199,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	n.logger.Store(ctx.Logger())
-	if !made { // a reload of the configuration also reloads the files
+	if !created { // a reload of the configuration also reloads the files
 		if err := n.server.Reload(); err != nil {
 			return err
 		}
@@ -216,10 +216,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return errors.Join(tollgate.RegisterMetrics(ctx, collectors...), jobMetrics.Register(ctx))
 }
 
-// mounts matches the valid paths of the administration.
+// mounts matches valid values of the option admin.
 var mounts = regexp.MustCompile(`^(/[a-z0-9._-]+)+$`)
 
-// administration returns the path of the administration, or an empty string if it is off.
+// administration returns the path of the administration, or "" if it is disabled.
 func (h *Handler) administration() (string, error) {
 	switch mount := cmp.Or(h.Admin, "/admin"); {
 	case mount == "off":
@@ -231,7 +231,7 @@ func (h *Handler) administration() (string, error) {
 	}
 }
 
-// address returns the BaseURL, or an empty string if the address of each request is used.
+// address returns the base URL, or "" if the address of each request is to be used.
 func (h *Handler) address() (string, error) {
 	base := strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
 	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
@@ -257,7 +257,7 @@ func database(app *tollgate.App) (db *store.DB, err error) {
 	return app.SealedDatabase(serviceName, schemas[0], cms.Sealed.Sample)
 }
 
-// firstKey returns the key to sign with. It is nil before the app has started, when no request is answered.
+// firstKey returns the key that signs. It returns nil before the app has started, when no requests are answered.
 func firstKey(keys func() ([][]byte, error)) []byte {
 	all, err := keys()
 	if err != nil || len(all) == 0 {
@@ -266,7 +266,7 @@ func firstKey(keys func() ([][]byte, error)) []byte {
 	return all[0]
 }
 
-// requestID returns the ID that api_errors has given the request, or a random one.
+// requestID returns the id that api_errors has given the request, or a random id.
 func requestID(r *http.Request) string {
 	if id := apierrors.RequestID(r.Context()); id != "" {
 		return id
@@ -293,7 +293,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return nil
 }
 
-// serve answers a request for the site, and reports whether it has.
+// serve answers a request if it belongs to the site, and reports whether it does.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) bool {
 	defer h.app.Acquire()()
 	r = edge.Request(r)

@@ -45,13 +45,13 @@ func commands(root *cobra.Command) {
 	cli.Group(root, installCommand(o), checkCommand(o), devCommand(o), userCommand(o), exportCommand(o), importCommand(o))
 }
 
-// session is the open database, and the server that works on it.
+// session is one run of a subcommand with the CMS server on the open database.
 type session struct {
 	*cli.Session
 	*cms.Server
 }
 
-// run returns the run function of a subcommand that needs the open database.
+// run returns the RunE function of a subcommand, which opens the site's CMS and calls work.
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -65,7 +65,7 @@ func (o *options) run(
 	})
 }
 
-// open returns the CMS of the site on its database. The caller must close it.
+// open returns the CMS of the site on the open database. The caller must close it.
 func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	site, err := filepath.Abs(o.site)
 	if err != nil {
@@ -95,7 +95,7 @@ To remove a site, delete its folder and its database. The command never deletes 
 	admin := cmd.Flags().String("admin", "", "Name of the first user (required)")
 	cli.Required(cmd, "admin")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
-		made, err := s.Install(s.Ctx, *admin)
+		installed, err := s.Install(s.Ctx, *admin)
 		if err != nil {
 			return err
 		}
@@ -104,19 +104,19 @@ To remove a site, delete its folder and its database. The command never deletes 
 			Files    []string `json:"files"`
 			Pages    []string `json:"pages"`
 			Password string   `json:"password,omitempty"`
-		}{s.Site, cli.List(made.Files), cli.List(made.Pages), made.Password}
+		}{s.Site, cli.List(installed.Files), cli.List(installed.Pages), installed.Password}
 		return s.Answer(answer, func(w io.Writer) {
-			for _, file := range made.Files {
+			for _, file := range installed.Files {
 				s.Note("created %s", filepath.Join(o.site, filepath.FromSlash(file)))
 			}
-			for _, page := range made.Pages {
+			for _, page := range installed.Pages {
 				s.Note("created the page %s", page)
 			}
-			if made.Password == "" {
+			if installed.Password == "" {
 				s.Note("A superuser already exists; none was created.")
 				return
 			}
-			_, _ = io.WriteString(w, made.Password+"\n")
+			_, _ = io.WriteString(w, installed.Password+"\n")
 			s.Note("The password of %s is shown only once.", strings.TrimSpace(*admin))
 		})
 	})
@@ -175,7 +175,8 @@ served because their paths belong to the API.
 	return cmd
 }
 
-// hidden returns the pages that the API hides. It returns none if there is no database yet.
+// hidden returns the pages that cannot be reached because an API route has the same path. It returns nil if there is no
+// database yet.
 func (o *options) hidden(s *cli.Session) ([]string, error) {
 	if s.App.Exists(serviceName) != nil {
 		return nil, nil
@@ -191,11 +192,11 @@ func (o *options) hidden(s *cli.Session) ([]string, error) {
 func shownRoutes(all []*routes.Route) []shownRoute {
 	list := make([]shownRoute, len(all))
 	for i, r := range all {
-		at := r.At.String()
+		location := r.At.String()
 		if r.Default {
-			at = "default"
+			location = "default"
 		}
-		list[i] = shownRoute{r.Method, r.Endpoint, r.Class, r.Func, r.Options.Auth, cli.List(r.Options.Roles), at}
+		list[i] = shownRoute{r.Method, r.Endpoint, r.Class, r.Func, r.Options.Auth, cli.List(r.Options.Roles), location}
 	}
 	return list
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// transferred is the output of export and import.
+// transferred is the output of the commands export and import.
 type transferred struct {
 	File      string `json:"file"`
 	Fields    int    `json:"fields"`
@@ -76,7 +76,7 @@ drafts, revisions, settings, routes and classes.
 	return cmd
 }
 
-// exportTo exports to a file, which only appears when it is complete.
+// exportTo exports the site to a file. The file appears only when it is complete.
 func exportTo(ctx context.Context, from transfer.Site, name string) (done transfer.Done, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // with mode 0600
 	if err != nil {
@@ -125,7 +125,7 @@ interruption run the import again; nothing is added twice.
 			return err
 		}
 		bar := cli.NewProgress(s.Notes, size, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
-		done, err := s.Transfer().Import(s.Ctx, &stepped{in, func(n int64) { bar.Step(n, size) }})
+		done, err := s.Transfer().Import(s.Ctx, &progressReader{in, func(n int64) { bar.Step(n, size) }})
 		bar.Clear()
 		answer := newTransferred(args[0], done)
 		if err != nil {
@@ -136,14 +136,14 @@ interruption run the import again; nothing is added twice.
 	return cmd
 }
 
-// stepped reports how much has been read.
-type stepped struct {
+// progressReader reports the progress of reading.
+type progressReader struct {
 	io.Reader
 	step func(n int64)
 }
 
 // Read implements io.Reader.
-func (r *stepped) Read(p []byte) (int, error) {
+func (r *progressReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.step(int64(n))
 	return n, err

@@ -21,28 +21,27 @@ func userCommand(o *options) *cobra.Command {
 // shownUser is a user in the output.
 type shownUser struct {
 	*accounts.Account
-	// Password is a generated password, which is only shown here. It is empty if none was generated.
+	// Password is the generated password. No later output shows it. It is empty if no password was generated.
 	Password string `json:"password,omitempty"`
 }
 
-// tell prints a user: the generated password or, if there is none, the name.
-func tell(s *session, u *accounts.Account, made, note string) error {
+// printUser prints the generated password or, if generated is empty, the name of the user.
+func printUser(s *session, u *accounts.Account, generated, note string) error {
 	text := u.Name
-	if made != "" {
-		text, note = made, note+" The password is shown only once."
+	if generated != "" {
+		text, note = generated, note+" The password is shown only once."
 	}
-	return s.Answer(shownUser{u, made}, func(w io.Writer) {
+	return s.Answer(shownUser{u, generated}, func(w io.Writer) {
 		_, _ = io.WriteString(w, text+"\n")
 		s.Note("%s", note)
 	})
 }
 
-// newPassword returns a generated password, or else one from standard input. made is the generated password, or
-// empty if it was read.
-func newPassword(cmd *cobra.Command, generate bool) (pass, made string, err error) {
+// newPassword generates a password or reads one from standard input. generated is empty if the password was read.
+func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
 	if generate {
-		made = password.Generate()
-		return made, made, nil
+		generated = password.Generate()
+		return generated, generated, nil
 	}
 	if pass, err = cli.ReadSecret(cmd, "password"); err == nil && pass == "" {
 		err = errNoPassword
@@ -59,7 +58,7 @@ func userAddCommand(o *options) *cobra.Command {
 	roles := cmd.Flags().StringSlice("role", nil, "Role of the user; may be repeated")
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
-		pass, made, err := newPassword(cmd, *generate)
+		pass, generated, err := newPassword(cmd, *generate)
 		if err != nil {
 			return err
 		}
@@ -67,7 +66,7 @@ func userAddCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return tell(s, u, made, "The user was added.")
+		return printUser(s, u, generated, "The user was added.")
 	})
 	return cmd
 }
@@ -101,11 +100,11 @@ func userPasswordCommand(o *options) *cobra.Command {
 	}
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
-		pass, made, err := newPassword(cmd, *generate)
+		pass, generated, err := newPassword(cmd, *generate)
 		if err != nil {
 			return err
 		}
-		return change(s, args[0], accounts.Change{Password: &pass}, made, "The password was changed.")
+		return change(s, args[0], accounts.Change{Password: &pass}, generated, "The password was changed.")
 	})
 	return cmd
 }
@@ -120,7 +119,7 @@ func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	}
 }
 
-func change(s *session, name string, changes accounts.Change, made, note string) error {
+func change(s *session, name string, changes accounts.Change, generated, note string) error {
 	u, err := s.Accounts().Named(s.Ctx, name)
 	if err == nil {
 		u, err = s.Accounts().Update(s.Ctx, nil, u.ID, changes)
@@ -128,5 +127,5 @@ func change(s *session, name string, changes accounts.Change, made, note string)
 	if err != nil {
 		return err
 	}
-	return tell(s, u, made, note)
+	return printUser(s, u, generated, note)
 }

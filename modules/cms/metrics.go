@@ -46,11 +46,11 @@ var statuses = func() (all [6]prometheus.Counter) {
 }()
 
 var meter = cms.Meter{
-	Called: func(status int, took time.Duration) {
+	Called: func(status int, duration time.Duration) {
 		if class := status / 100; class >= 2 && class <= 5 {
 			statuses[class].Inc()
 		}
-		callSeconds.Observe(took.Seconds())
+		callSeconds.Observe(duration.Seconds())
 	},
 	Logged: func(outcome string) { logins.WithLabelValues(outcome).Inc() },
 	Reloaded: func(ok bool) {

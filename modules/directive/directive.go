@@ -1,5 +1,5 @@
-// Package directive registers the directives of handlers, and finds the line of a Caddyfile that an error of a handler
-// is about: parsing knows lines, but provisioning only sees JSON.
+// Package directive registers the directives of handlers. It also finds the line of a Caddyfile that a handler's error
+// is about. Only parsing knows lines; provisioning, which returns most errors, sees only JSON.
 package directive
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// Register registers the directive of a handler that only needs a dispenser to be parsed.
+// Register registers the directive of a handler whose UnmarshalCaddyfile parses it.
 func Register[H any, P interface {
 	*H
 	caddyhttp.MiddlewareHandler
@@ -26,25 +26,25 @@ func Register[H any, P interface {
 	})
 }
 
-// RegisterFunc registers the directive of a handler that parse parses.
+// RegisterFunc registers the directive of a handler that parse returns.
 func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 	httpcaddyfile.RegisterHandlerDirective(name, func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		noted, ok := h.Option(optionName).(*places)
 		if !ok {
 			return parse(h)
 		}
-		at := noted.add(h.Dispenser)
+		index := noted.add(h.Dispenser)
 		handler, err := parse(h)
 		if err != nil {
 			return nil, err
 		}
-		return placed{handler, at}, nil
+		return placed{handler, index}, nil
 	})
 }
 
-// Expand supports a directive that stands for others. It is called before anything is read; the returned function is
-// called after the other directives were parsed, with the name of their generated file. Errors of those are then
-// reported for a line of this directive.
+// Expand supports a directive that expands to other directives in a generated file. It must be called before any token
+// is read. The returned function must be called with the name of the generated file, after the other directives were
+// parsed. Their errors are then reported for a line of this directive.
 func Expand(h httpcaddyfile.Helper) (done func(file string)) {
 	noted, ok := h.Option(optionName).(*places)
 	if !ok {
@@ -59,13 +59,13 @@ func Expand(h httpcaddyfile.Helper) (done func(file string)) {
 }
 
 const (
-	// optionName is the option with which the adapter asks directives for their places.
+	// optionName is the adapter option by which Explain makes directives record their places.
 	optionName = "tollgate.directive.places"
-	// memberName is the member in the JSON of a handler that holds its place.
+	// memberName is the member of a handler's JSON that contains the index of its place.
 	memberName = "tollgate_place"
 )
 
-// places are directives in the order of parsing.
+// places are the directives of a Caddyfile, in the order in which they were parsed.
 type places []place
 
 type place struct {
@@ -74,7 +74,7 @@ type place struct {
 	long   string            // name of the generated file
 }
 
-// add records the directive of a dispenser from which nothing was read yet.
+// add records the directive of a dispenser and returns its index. No token may have been read yet.
 func (p *places) add(d *caddyfile.Dispenser) (index int) {
 	var tokens []caddyfile.Token
 	for d.Next() {
@@ -85,10 +85,10 @@ func (p *places) add(d *caddyfile.Dispenser) (index int) {
 	return len(*p) - 1
 }
 
-// placed is a handler whose JSON includes its place. That JSON is never loaded.
+// placed is a handler whose JSON includes the index of its place. Such JSON is never loaded.
 type placed struct {
 	caddyhttp.MiddlewareHandler
-	at int
+	index int
 }
 
 func (p placed) CaddyModule() caddy.ModuleInfo {
@@ -100,7 +100,7 @@ func (p placed) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sjson.SetRawBytes(text, memberName, []byte(strconv.Itoa(p.at)))
+	return sjson.SetRawBytes(text, memberName, []byte(strconv.Itoa(p.index)))
 }
 
 // Interface guards

@@ -13,12 +13,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Explain reduces an error of loading a Caddyfile, which begins with the path through the JSON, to the file, the line
-// and the cause. It returns "" if the error does not concern a known directive or global option.
+// Explain turns an error of loading a Caddyfile into one line with the file, the line number and the cause. Caddy's
+// error begins with the path through the JSON instead. Explain returns "" if the error does not concern a known
+// directive or global option.
 func Explain(filename string, text []byte, err error) string {
-	message := served(err.Error())
+	message := serverError(err.Error())
 	if _, words, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {
-		return parsed(words, filename, text)
+		return explainParseError(words, filename, text)
 	}
 	ways := apps.FindAllStringSubmatchIndex(message, -1)
 	if ways == nil {
@@ -26,54 +27,56 @@ func Explain(filename string, text []byte, err error) string {
 	}
 	way := ways[len(ways)-1] // an app may load others
 	app, words := message[way[2]:way[3]], message[way[1]:]
-	var at place
+	var origin place
 	if app == "http" {
-		at, words = ofHandler(filename, text, words)
+		origin, words = placeOfHandler(filename, text, words)
 	} else {
-		at = ofOption(filename, text, app)
+		origin = placeOfOption(filename, text, app)
 	}
-	if at.tokens == nil {
+	if origin.tokens == nil {
 		return ""
 	}
-	where := at.line(words)
+	line := origin.line(words)
 	if ends := chain.FindAllStringIndex(words, -1); ends != nil {
 		words = words[ends[len(ends)-1][1]:]
 	}
-	return fmt.Sprintf("%s:%d: %s", where.File, where.Line, words)
+	return fmt.Sprintf("%s:%d: %s", line.File, line.Line, words)
 }
 
 var (
-	// apps matches the parts of an error at which an app begins to fail.
+	// apps matches the parts of an error that introduce the error of an app.
 	apps = regexp.MustCompile(`(?:loading |: |^)(\S+) app module: (?:start: )?`)
-	// chain matches what Caddy puts in front of the error of a module.
+	// chain matches prefixes that Caddy adds to the error of a module.
 	chain = regexp.MustCompile(
 		`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
-	// tokensFor matches what Caddy puts in front of a parse error, and lines what it appends.
+	// tokensFor matches the prefix that Caddy adds to a parse error, and lines the suffix with the line.
 	tokensFor = regexp.MustCompile(`^(?:parsing caddyfile tokens for '[^']*': )+`)
 	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain:? \[[^\]]*\])?(?:, at |$)`)
-	// variable matches what the parser replaces by the value of an environment variable.
+	// variable matches an environment variable that the parser replaces with its value.
 	variable = regexp.MustCompile(`\{\$([^{}:]+)\}`)
-	// servers and handlers match steps through the JSON of the app http. Caddy's message has the two names of a named
-	// route in the wrong order.
+	// servers and handlers match steps through the JSON of the app http. In Caddy's message, the two names of a named
+	// route are swapped.
 	servers = regexp.MustCompile(
 		`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
 	handlers = regexp.MustCompile(
 		`^(?:provision http\.handlers\.subroute: setting up subroutes: )?(?:route (\d+): )?loading handler modules: position (\d+): (?:loading module '[^']*': )?`)
 )
 
-// parsed returns a parse error with its line in front. The first line that the error names is the innermost.
-func parsed(words, filename string, text []byte) string {
+// explainParseError moves the line to the front of a parse error. If the error names several lines, the first is the
+// innermost.
+func explainParseError(words, filename string, text []byte) string {
 	words = tokensFor.ReplaceAllString(words, "")
-	at := lines.FindStringSubmatchIndex(words)
-	if at == nil {
+	match := lines.FindStringSubmatchIndex(words)
+	if match == nil {
 		return words
 	}
-	return words[at[2]:at[3]] + ": " + words[:at[0]] + unset(words[at[2]:at[3]], filename, text)
+	return words[match[2]:match[3]] + ": " + words[:match[0]] + unsetVariableHint(words[match[2]:match[3]], filename, text)
 }
 
-// unset returns a hint if a line uses an environment variable that is not set, for which the parser inserts nothing.
-func unset(where, filename string, text []byte) string {
-	number, ok := strings.CutPrefix(where, filename+":")
+// unsetVariableHint returns a hint if a line uses an environment variable that is not set. The parser replaces such a
+// variable with nothing. line is file:number.
+func unsetVariableHint(line, filename string, text []byte) string {
+	number, ok := strings.CutPrefix(line, filename+":")
 	n, err := strconv.Atoi(number)
 	all := strings.Split(string(text), "\n")
 	if !ok || err != nil || n < 1 || n > len(all) {
@@ -87,8 +90,8 @@ func unset(where, filename string, text []byte) string {
 	return ""
 }
 
-// served extracts the error from the response of a server to `reload`.
-func served(message string) string {
+// serverError extracts the server's error from the message of `reload`.
+func serverError(message string) string {
 	if _, body, ok := strings.Cut(message, `HTTP 400: {`); ok {
 		var response struct {
 			Error string `json:"error"`
@@ -100,9 +103,9 @@ func served(message string) string {
 	return message
 }
 
-// ofHandler returns the place of the directive whose handler an error is about, and the rest of the error after the
-// path to the handler.
-func ofHandler(filename string, text []byte, words string) (place, string) {
+// placeOfHandler returns the place of the directive whose handler an error is about, and the error without the path to
+// the handler.
+func placeOfHandler(filename string, text []byte, words string) (place, string) {
 	var noted places
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text,
 		map[string]any{"filename": filename, optionName: &noted})
@@ -136,15 +139,15 @@ func ofHandler(filename string, text []byte, words string) (place, string) {
 		handler = handler.Get("handle").Get(name(4))
 		words = words[step[1]:]
 	}
-	at := handler.Get(memberName)
-	if !at.Exists() {
+	index := handler.Get(memberName)
+	if !index.Exists() {
 		return place{}, ""
 	}
-	return noted[at.Int()], words
+	return noted[index.Int()], words
 }
 
-// ofOption finds the global option of an app. The name of the app begins with that of the option.
-func ofOption(filename string, text []byte, app string) place {
+// placeOfOption returns the place of an app's global option. The name of the app begins with the name of the option.
+func placeOfOption(filename string, text []byte, app string) place {
 	blocks, err := caddyfile.Parse(filename, text)
 	if err != nil || len(blocks) == 0 || len(blocks[0].Keys) > 0 {
 		return place{}

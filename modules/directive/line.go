@@ -10,8 +10,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// line finds the line that an error is about and returns its first token. It is the line whose words, with those of the
-// blocks that enclose it, occur most in the message, measured by their length. If none matches, it is the first line.
+// line returns the first token of the line that an error is about. It compares the message with each line and the
+// blocks that enclose the line, and chooses the line whose words in the message have the greatest total length. If no
+// line matches, it returns the first line.
 func (p place) line(message string) caddyfile.Token {
 	best, highest := p.tokens[0], 0
 	if p.short != nil {
@@ -30,12 +31,12 @@ func (p place) line(message string) caddyfile.Token {
 	return best
 }
 
-// match scores the lines after the first one.
+// match returns the first token of the best line after the first line, and its score.
 func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the open blocks
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
-		own, known := 0, false
+		words, known := 0, false
 		opened, closed := 0, 0
 		for ; i < len(tokens) && tokens[i].Line == first.Line && tokens[i].File == first.File; i++ {
 			switch text := tokens[i].Text; {
@@ -43,8 +44,8 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 				opened++
 			case text == "}":
 				closed++
-			case has(message, text):
-				own += len(text)
+			case containsWord(message, text):
+				words += len(text)
 				known = known || text == first.Text || len(text) >= 4
 			}
 		}
@@ -54,7 +55,7 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 		}
 		score := 0
 		if known && len(blocks) > 0 {
-			score = outer + own
+			score = outer + words
 		}
 		if score > highest {
 			best, highest = first, score
@@ -67,8 +68,8 @@ func match(tokens []caddyfile.Token, message string) (best caddyfile.Token, high
 	return best, highest
 }
 
-// has reports whether a message contains word, or its plural, as a whole word.
-func has(message, word string) bool {
+// containsWord reports whether message contains word, or its plural, as a whole word.
+func containsWord(message, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(message[from:], word)
 		if i < 0 || word == "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// Options calls parse for each option of the block that may follow. It is an error to give an option twice, unless it
-// is one of repeated.
+// Options calls parse for each option in the block, if a block follows. It returns an error if an option occurs twice,
+// unless repeated lists it.
 func Options(d *caddyfile.Dispenser, parse func(option string) error, repeated ...string) error {
 	seen := make(map[string]bool)
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
@@ -23,7 +23,7 @@ func Options(d *caddyfile.Dispenser, parse func(option string) error, repeated .
 	return nil
 }
 
-// Text parses the only argument of an option.
+// Text parses the single argument of an option.
 func Text(d *caddyfile.Dispenser, into *string) error {
 	if !d.AllArgs(into) {
 		return d.ArgErr()
@@ -31,7 +31,7 @@ func Text(d *caddyfile.Dispenser, into *string) error {
 	return nil
 }
 
-// Texts parses the arguments of an option that has one or more, and appends them.
+// Texts parses one or more arguments of an option, and appends them.
 func Texts(d *caddyfile.Dispenser, into *[]string) error {
 	args := d.RemainingArgs()
 	if len(args) == 0 {
@@ -50,8 +50,8 @@ func Flag(d *caddyfile.Dispenser, into *bool) error {
 	return nil
 }
 
-// NoOption returns the error for a word in a block that is not one of its options; format takes the word first and then
-// args. If the word is a brace, the line in fact opens a block for an option that takes none, and the error says so.
+// NoOption returns the error for an unknown word in a block. format gets the word as its first argument, then args. If
+// the word is a brace, an option that takes no block was followed by one, and the error says that.
 func NoOption(d *caddyfile.Dispenser, format, option string, args ...any) error {
 	if option == "{" {
 		if name := lineOf(d); name != "{" {

@@ -1,5 +1,5 @@
-// Package edge returns what Caddy knows of a request: its client, according to the server's trusted_proxies, and
-// whether any handler has answered it.
+// Package edge returns facts about a request that only Caddy knows: the client's address, according to the server's
+// trusted_proxies, and whether any handler has answered the request.
 package edge
 
 import (
@@ -15,14 +15,14 @@ import (
 // Address returns the IP address of the client.
 func Address(r *http.Request) string { return AddressIn(r.Context()) }
 
-// AddressIn returns the IP address of the client whose request has the context.
+// AddressIn returns the IP address of the client whose request has the context ctx.
 func AddressIn(ctx context.Context) string {
 	address, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
 	return address
 }
 
-// StrippedPath returns what handlers such as handle_path have taken from the beginning of the request's path, or "" if
-// they have changed it in another way or not at all.
+// StrippedPath returns the prefix that handlers such as handle_path have removed from the request's path. It returns ""
+// if the path was not changed, or was changed in another way.
 func StrippedPath(r *http.Request) string {
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && original.URL != nil {
 		path, ok := strings.CutSuffix(original.URL.Path, r.URL.Path)
@@ -33,7 +33,7 @@ func StrippedPath(r *http.Request) string {
 	return ""
 }
 
-// Request returns r with the scheme that the client used, which only a trusted proxy can report.
+// Request returns r with the scheme that the client used, as a trusted proxy may report it.
 func Request(r *http.Request) *http.Request {
 	reported := r.Header["X-Forwarded-Proto"]
 	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(reported) == 0 {

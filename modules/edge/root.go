@@ -7,15 +7,15 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// unhandledVar is the request variable that Caddy sets to true when a request has passed every handler and none has
-// answered it. Caddy then sends an empty 200.
+// unhandledVar is the request variable that Caddy sets to true when no handler has answered the request. Caddy then
+// sends an empty 200.
 const unhandledVar = "unhandled"
 
-// homeVar is the request variable that Home sets.
+// homeVar is the request variable that ServeHome sets while the next handlers run.
 const homeVar = "tollgate.home"
 
-// Unhandled reports, after the next handlers have run, that none of them has answered the request and that no handler
-// in front of them will.
+// Unhandled reports whether no handler has answered the request, and no earlier handler will. A handler calls it after
+// the next handlers have returned.
 func Unhandled(ctx context.Context) bool {
 	waiting, _ := caddyhttp.GetVar(ctx, homeVar).(bool)
 	return unhandled(ctx) && !waiting
@@ -26,10 +26,10 @@ func unhandled(ctx context.Context) bool {
 	return passed
 }
 
-// Root answers a request for the root of a site on behalf of a service whose pages are below the root: it redirects to
-// them if no handler behind the service answers and no home page is in front of it. The address is relative, for
-// proxies that strip a part of the path.
-func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
+// ServeRoot answers a request for the root of a site, for a service whose pages are below the root. If no later handler
+// answers and no home page is in front of the service, it redirects to the path to. The redirect is relative, because a
+// proxy may strip a part of the path.
+func ServeRoot(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
 	if err := next.ServeHTTP(w, r); err != nil || !Unhandled(r.Context()) {
 		return err
 	}
@@ -39,9 +39,9 @@ func Root(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to str
 	return nil
 }
 
-// Home answers a request for the root of a site with home if no next handler answers it. Until then Unhandled returns
-// false, so that services leave the root to the home page.
-func Home(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
+// ServeHome answers a request for the root of a site with home if no later handler answers it. While the later handlers
+// run, Unhandled returns false, so that services do not redirect the request.
+func ServeHome(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
 	ctx := r.Context()
 	caddyhttp.SetVar(ctx, homeVar, true)
 	err := next.ServeHTTP(w, r)

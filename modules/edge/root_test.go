@@ -24,7 +24,7 @@ var (
 	})
 	status  = caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(http.StatusNotFound); return nil })
 	refusal = caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return caddyhttp.Error(http.StatusForbidden, nil) })
-	service = caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error { return edge.Root(w, r, nobody, "store/") })
+	service = caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error { return edge.ServeRoot(w, r, nobody, "store/") })
 )
 
 func request() *http.Request {
@@ -46,7 +46,7 @@ func TestRoot(t *testing.T) {
 		"a refusal": {refusal, http.StatusOK, ""}, // others write it
 	} {
 		w := httptest.NewRecorder()
-		err := edge.Root(w, request(), c.next, "store/")
+		err := edge.ServeRoot(w, request(), c.next, "store/")
 		if w.Code != c.status || w.Header().Get("Location") != c.to || (err != nil) != (name == "a refusal") {
 			t.Errorf("%s: %d %q, %v", name, w.Code, w.Header().Get("Location"), err)
 		}
@@ -69,7 +69,7 @@ func TestHome(t *testing.T) {
 		"a refusal": {refusal, http.StatusOK, ""},
 	} {
 		w, r := httptest.NewRecorder(), request()
-		err := edge.Home(w, r, c.next, home)
+		err := edge.ServeHome(w, r, c.next, home)
 		if w.Code != c.status || w.Body.String() != c.body || (err != nil) != (name == "a refusal") {
 			t.Errorf("%s: %d %q, %v", name, w.Code, w.Body, err)
 		}

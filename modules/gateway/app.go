@@ -1,18 +1,20 @@
-// Package gateway is the app that the modules of the model gateway share. It has their keychain, catalog, cascade and
-// usage log.
+// Package gateway is the app that the modules of the model gateway share. It contains their keychain, catalog, cascade
+// and usage log.
 package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"sync"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
@@ -22,6 +24,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/look"
 	"github.com/tollgate-gateway/tollgate/internal/memory"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -31,9 +34,9 @@ func init() {
 }
 
 const (
-	// Name names the gateway among the services to which a database can be assigned.
+	// Name is the gateway's name in the configuration of databases.
 	Name = "gateway"
-	// id is the app's module id. It lies below the app tollgate, which has its options.
+	// id is the app's module id. It is below the id of the app tollgate, which has the gateway's options.
 	id = "tollgate.gateway"
 )
 
@@ -41,21 +44,31 @@ const (
 var jobMetrics = tollgate.NewJobMetrics("gateway", "requests and sums of hours deleted, alerts written and sent")
 
 // App is loaded by the first module of the gateway that is provisioned: keychain, cascade or api_auth gateway_key. A
-// configuration without such a module has no App and no gateway tables. App has no options of its own; its options are
-// catalog, first_run and allow_networks of the app tollgate.
+// configuration without such a module has no App and no gateway tables. App's options are catalog, first_run and
+// allow_networks of the app tollgate.
 type App struct {
-	host    *tollgate.App
-	ctx     caddy.Context
-	logger  *zap.Logger
-	db      *store.DB
-	catalog *Catalog
-	first   *FirstRun       // nil if first_run is not configured
-	kept    *time.Duration  // how long requests stay in the log; nil means the default
-	alerts  *alerts.Options // nil if no alerts are configured
-	gateway atomic.Pointer[Gateway]
+	host       *tollgate.App
+	ctx        caddy.Context
+	logger     *zap.Logger
+	db         *store.DB
+	catalog    *Catalog
+	first      *FirstRun       // nil if first_run is not configured
+	requestLog *time.Duration  // how long requests stay in the log; nil means the default
+	alerts     *alerts.Options // nil if no alerts are configured
+	gateway    atomic.Pointer[gateway.Gateway]
+	prices     *gateway.Prices // set before gateway is
+}
 
-	pricing sync.Mutex    // guards priced, and keeps changes of prices in order
-	priced  *storedPrices // what this configuration's catalog has; nil before it was read
+// gateways are kept across reloads.
+var gateways = caddy.NewUsagePool()
+
+var errNotStarted = errors.New("the app has not started yet")
+
+// gatewayKey identifies a gateway. Configurations with the same key share one.
+type gatewayKey struct {
+	db    *store.DB
+	ring  *sealed.Ring
+	allow string
 }
 
 // CaddyModule returns the Caddy module information.
@@ -66,7 +79,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets from the app tollgate what the gateway needs.
+// Provision gets the database, the catalog and the option first_run from the app tollgate.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger = ctx, ctx.Logger()
 	var err error
@@ -87,14 +100,14 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
-	a.host.OnStart(a.begin)
-	a.host.OnSettled(a.cutRequests)
-	a.host.OnSettled(a.tell)
-	a.host.OnCut(a.cut)
+	a.host.OnStart(a.takeGateway)
+	a.host.OnSettled(a.applyRequestLog)
+	a.host.OnSettled(a.applyAlerts)
+	a.host.OnCut(a.closeConnections)
 	return nil
 }
 
-// catalogOf returns the catalog configured in the app tollgate, or the built-in one if there is none.
+// catalogOf returns the catalog configured in the app tollgate, or the built-in catalog.
 func catalogOf(host *tollgate.App, logger *zap.Logger) (*Catalog, error) {
 	option, err := host.Option("catalog")
 	if err != nil {
@@ -108,77 +121,84 @@ func catalogOf(host *tollgate.App, logger *zap.Logger) (*Catalog, error) {
 	return c, err
 }
 
-// Start implements caddy.App. It does nothing: the gateway is started by the app tollgate, because it needs the keyring
-// and Caddy starts apps in no fixed order.
+// Start implements caddy.App and does nothing. The app tollgate starts the gateway, because the gateway needs the
+// keyring and Caddy starts apps in no fixed order.
 func (a *App) Start() error { return nil }
 
-// Stop implements caddy.App. It does nothing: the app tollgate releases what is shared.
+// Stop implements caddy.App and does nothing. The app tollgate releases the shared gateway.
 func (a *App) Stop() error { return nil }
 
-// begin takes the shared gateway, or creates it, and starts the jobs of this configuration.
-func (a *App) begin() error {
+// takeGateway gets the shared gateway, or creates it, and starts the jobs of this configuration.
+func (a *App) takeGateway() error {
 	ring, err := a.host.Ring(Name)
 	if err != nil {
 		return err
 	}
 	allow := a.host.AllowedNetworks()
-	gateway, err := tollgate.Share(a.host, gateways, gatewayKey{a.db, ring, fmt.Sprint(allow)},
-		func() (*Gateway, error) { return newGateway(a.db, ring, allow, a.logger) }, (*Gateway).close)
+	create := func() (*gateway.Gateway, error) { return gateway.New(options(a.db, ring, allow, a.logger)) }
+	key := gatewayKey{a.db, ring, fmt.Sprint(allow)}
+	g, err := tollgate.Share(a.host, gateways, key, create, (*gateway.Gateway).Close)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
 	go a.catalog.source.Run(a.ctx)
-	if last := gateway.prices.Load(); last != nil {
-		a.priced = last
-		a.catalog.source.UsePrices(last.prices) // until they are read
-	}
-	a.gateway.Store(gateway) // from now on requests may call Reprice
-	go a.followPrices(a.ctx, gateway)
+	a.prices = g.NewPrices(a.catalog.source, a.logger)
+	a.gateway.Store(g) // from now on requests may call Reprice
+	go a.prices.Follow(a.ctx)
 	if a.first != nil {
-		go a.firstRun(a.ctx, gateway)
+		go a.firstRun(a.ctx, g)
 	}
 	return nil
 }
 
-// cut closes the connections that requests wait for.
-func (a *App) cut() {
+// options returns the options of a gateway.
+func options(db *store.DB, ring *sealed.Ring, allow []netip.Prefix, logger *zap.Logger) gateway.Options {
+	return gateway.Options{DB: db, Ring: ring, Allow: allow, Logger: logger, Observe: jobMetrics.Observe}
+}
+
+// closeConnections closes the upstream connections, which ends the requests that wait for them.
+func (a *App) closeConnections() {
 	if g := a.gateway.Load(); g != nil {
-		g.Stored.Cut() // first: what is cut off must not be taken for an answer
-		g.connections.Cut()
+		g.Cut()
 	}
 }
 
 // Gateway returns the model gateway. It returns an error with status 503 before the app has started, and while the
 // keyring does not match the database.
-func (a *App) Gateway() (*Gateway, error) {
+func (a *App) Gateway() (*gateway.Gateway, error) {
 	g := a.gateway.Load()
 	if g == nil {
 		return nil, apierror.Unavailable("the gateway", errNotStarted)
 	}
-	return g, g.ring.Ready()
+	return g, g.Ready()
 }
 
 // Catalog returns the current catalog.
 func (a *App) Catalog() *catalog.Catalog { return a.catalog.source.Current() }
 
-// Engine creates a cascade with these options. All engines share what the gateway has learned about providers.
-func (a *App) Engine(g *Gateway, options cascade.Options, logger *zap.Logger) *cascade.Engine {
-	return &cascade.Engine{
-		Options: options, Memory: g.Memory, Budget: a.host.MemoryBudget(), Catalog: a.Catalog,
-		Providers: g.Providers, Custom: g.Custom, Mark: g.Mark, Logger: logger, Now: time.Now,
-		AdmitKey: func(ctx context.Context, key *keychain.Key, cost int64) (*keychain.KeyRefusal, error) {
-			return g.Keychain.AdmitKey(ctx, a.Counters(), key, cost)
-		},
+// Reprice reads the prices in the database, and updates the catalog of this configuration if they have changed.
+func (a *App) Reprice(ctx context.Context) error {
+	if _, err := a.Gateway(); err != nil {
+		return err
 	}
+	return a.prices.Read(ctx)
 }
 
-// OnSettled registers a function that is called once the configuration has proved stable; see [tollgate.App.OnSettled].
+// Engine makes a cascade of the gateway with this configuration's catalog, counters and memory.
+func (a *App) Engine(g *gateway.Gateway, o cascade.Options, logger *zap.Logger) *cascade.Engine {
+	return g.Engine(gateway.Surroundings{
+		Catalog: a.Catalog, Counters: a.Counters, Memory: a.host.MemoryBudget(), Logger: logger,
+	}, o)
+}
+
+// OnSettled registers a function that is called once the configuration has run for some seconds; see
+// [tollgate.App.OnSettled].
 func (a *App) OnSettled(do func()) { a.host.OnSettled(do) }
 
 // Acquire keeps the resources of a request open until release is called; see [tollgate.App.Acquire].
 func (a *App) Acquire() (release func()) { return a.host.Acquire() }
 
-// Bar returns the function that describes the bar at the top of the gateway's pages.
+// Bar returns a function that describes the bar at the top of the gateway's pages.
 func (a *App) Bar() func(*http.Request) look.Bar { return a.host.Bar(Name) }
 
 // Counters returns the counters that all nodes share.
@@ -190,8 +210,8 @@ func (a *App) MemoryBudget() *memory.Budget { return a.host.MemoryBudget() }
 // Parts returns the errors of the parts that the gateway needs; see [tollgate.App.Parts].
 func (a *App) Parts(ctx context.Context) map[string]error { return a.host.Parts(ctx, Name) }
 
-// From returns the app for a module that is being provisioned. It also makes the module's server hold back all
-// responses until the app tollgate has started.
+// From returns the app for a module that is being provisioned. The module's server then holds new connections until the
+// app tollgate has started.
 func From(ctx caddy.Context) (*App, error) {
 	loaded, err := ctx.App(id)
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}, "enable", "disable", "alias", "provider")
 }
 
-// pair parses a name and its value into a table. A name is given once.
+// pair parses a name and its value into a map. Each name may occur only once.
 func pair(d *caddyfile.Dispenser, table *map[string]string) error {
 	option := d.Val()
 	var name, value string
@@ -130,8 +130,8 @@ func Duration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(parsed), nil
 }
 
-// Durations parses `<option> [low|medium|high] <duration>` into a map by tier. Without a tier, the duration applies to
-// all three.
+// Durations parses `<option> [low|medium|high] <duration>` into a map by tier. If no tier is named, the duration
+// applies to all three.
 func Durations(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error {
 	option := d.Val()
 	args := d.RemainingArgs()

@@ -21,14 +21,14 @@ func init() {
 	caddy.RegisterModule(new(Catalog))
 }
 
-// Catalog chooses the providers and models that the gateway knows. It is the option catalog of the app tollgate.
+// Catalog determines the providers and models of the gateway. It is the option catalog of the app tollgate.
 type Catalog struct {
-	// File is a data file that replaces the built-in one, usually a newer version of it. It is read again when it
-	// changes; a file with an error is reported and not used.
+	// File is a data file that replaces the built-in data file, usually with a newer version. It is read again when it
+	// changes. A file with an error is reported and not used.
 	File string `json:"file,omitempty"`
 
-	// Prices is a file with the operator's own prices and discounts, which replace list prices. It is read again when
-	// it changes; a file with an error is reported and not used.
+	// Prices is a file with the operator's own prices and discounts, which replace list prices. It is read again when it
+	// changes. A file with an error is reported and not used.
 	Prices string `json:"prices,omitempty"`
 
 	// Enable lists providers that are known but not offered by default: perplexity, nim, sambanova, hf, cf, azure,
@@ -38,21 +38,21 @@ type Catalog struct {
 	// Disable lists providers that are not offered.
 	Disable []string `json:"disable,omitempty"`
 
-	// ProviderKeys says where keys that serve every user are taken from. "env" takes them from the environment
-	// variables that GET /providers lists, such as OPENAI_API_KEY, if they are set. A key whose base URL is also set,
-	// for example in OPENAI_BASE_URL, is used only for that base URL. Default: none are taken, users bring their own.
+	// ProviderKeys is the source of provider keys that serve every user. "env" takes them from the environment variables
+	// that GET /providers lists, such as OPENAI_API_KEY. If a variable with a base URL is set too, for example
+	// OPENAI_BASE_URL, the key is used only for that base URL. Default: no source, users add their own keys.
 	ProviderKeys string `json:"provider_keys,omitempty"`
 
-	// OwnKeys says whether users' own provider keys are used. "first" tries them before those of their team, of the
-	// organisation and of the operator. "only" uses no other keys. "never" uses only the other keys and lets users add
-	// none. Default: first.
+	// OwnKeys determines the use of provider keys that users have added. "first" tries a user's keys before the keys of
+	// the team, of the organisation and of the operator. "only" uses no other keys. "never" does not let users add keys.
+	// Default: first.
 	OwnKeys string `json:"own_keys,omitempty"`
 
-	// Aliases are additional names for models and tiers, valid for every user. The value of a name is its target:
-	// provider/model, the id of a model, or low, medium or high. Teams and users can give a name another target.
+	// Aliases are additional names for models and tiers, for every user. The value of a name is its target:
+	// provider/model, the id of a model, or low, medium or high. Teams and users can give an alias a different target.
 	Aliases map[string]string `json:"aliases,omitempty"`
 
-	// Providers changes how providers are reached, by their codes.
+	// Providers are changes to the way in which providers are reached, by the provider's code.
 	Providers map[string]*Provider `json:"providers,omitempty"`
 
 	source *catalog.Source
@@ -66,18 +66,18 @@ func (*Catalog) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision reads the data file.
+// Provision reads the data files.
 func (c *Catalog) Provision(ctx caddy.Context) (err error) {
 	if tollgate.ForCommand(ctx) {
-		c.leaveUnset(ctx.Logger())
+		c.fillUnset(ctx.Logger())
 	}
 	c.source, err = c.open(ctx.Logger())
 	return err
 }
 
-// leaveUnset replaces values that the environment of a command does not have by harmless ones. A command never sends
-// anything to providers, so it can run without them.
-func (c *Catalog) leaveUnset(logger *zap.Logger) {
+// fillUnset replaces values that refer to unset environment variables with harmless values, for a command. A command
+// never sends anything to providers, so it can run without these variables.
+func (c *Catalog) fillUnset(logger *zap.Logger) {
 	for _, code := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[code]
 		leave := func(option string, value *string, harmless string) {
@@ -99,47 +99,46 @@ func (c *Catalog) leaveUnset(logger *zap.Logger) {
 
 // Provider changes how one provider is reached, for example through a proxy, in another region or at a test server.
 type Provider struct {
-	// BaseURL replaces the base URL, to which "/chat/completions" is appended. It may contain the placeholders {env.*}
-	// and {file.*}.
+	// BaseURL replaces the provider's base URL, to which paths such as "/chat/completions" are appended. It may contain
+	// the placeholders {env.*} and {file.*}.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// Params are the values of the {name} parts of the data file's base URL, such as account_id of cf.
+	// Params are values for the {name} parts of base URLs in the data file, such as account_id of cf.
 	Params map[string]string `json:"params,omitempty"`
 
-	// TokenURL replaces the address at which keys are exchanged for tokens. {tenant} in it stands for the tenant that
-	// the key names.
+	// TokenURL replaces the address at which keys are exchanged for tokens. {tenant} in it is replaced with the tenant
+	// that the key names.
 	TokenURL string `json:"token_url,omitempty"`
 
-	// Models adds models under the operator's own names, such as deployments. Each name is the one that the provider
-	// uses; its value is the provider/model of the catalog that it is. They have the tier and limits of that model, and
-	// no price unless prices has one.
+	// Models adds models that the provider knows by other names, such as deployments. Each name is the provider's name;
+	// its value is the same model in the catalog, as provider/model. An added model has the tier and limits of the model
+	// in the catalog. It has no price unless the option prices sets one.
 	Models map[string]string `json:"models,omitempty"`
 
 	// Headers are sent with each request.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// APIKey is a key that serves every user, used after users' own keys. It may contain the placeholders {env.*} and
-	// {file.*}, which keep it out of the admin API and are read again at each reload. Default: that of provider_keys,
-	// else none.
+	// APIKey is a key that serves every user. It is used after keys that users have added. It may be a placeholder {env.*}
+	// or {file.*}, which keeps it out of the admin API and is read again at each reload. Default: the key from
+	// provider_keys, if any.
 	APIKey string `json:"api_key,omitempty"`
 
-	// WorkloadIdentity uses the identity that the cloud gives to the machine or the pod, in place of APIKey: the service
-	// account of Google Cloud, the role of AWS, the managed identity or the workload identity of Azure. It is for
-	// vertex, vertex-claude, bedrock, bedrock-converse, azure, azure-dated and azure-claude. Default: off.
+	// WorkloadIdentity uses the cloud identity of the machine or pod instead of APIKey: a Google Cloud service account, an
+	// AWS role, or an Azure managed identity or workload identity. It works for vertex, vertex-claude, bedrock,
+	// bedrock-converse, azure, azure-dated and azure-claude. Default: off.
 	WorkloadIdentity bool `json:"workload_identity,omitempty"`
 
-	// Connect is the time allowed to establish a connection. Default: 10s.
+	// Connect is the time limit for establishing a connection. Default: 10s.
 	Connect caddy.Duration `json:"connect,omitempty"`
 
-	// FirstContent is the time allowed until the first content of a stream, by tier (low, medium, high). Default: those
+	// FirstContent is the time limit for the first content of a stream, by tier (low, medium, high). Default: the limits
 	// of the cascade.
 	FirstContent map[string]caddy.Duration `json:"first_content,omitempty"`
 
-	// Answer is the time allowed until the end of a response that is not streamed, by tier. Default: those of the
-	// cascade.
+	// Answer is the time limit for a response that is not streamed, by tier. Default: the limits of the cascade.
 	Answer map[string]caddy.Duration `json:"answer,omitempty"`
 
-	// Idle is the longest allowed silence of a stream. Default: that of the cascade.
+	// Idle is the longest allowed silence of a stream. Default: the limit of the cascade.
 	Idle caddy.Duration `json:"idle,omitempty"`
 }
 
@@ -186,7 +185,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	return source, nil
 }
 
-// override resolves the placeholders of the options.
+// override resolves the placeholders of the options and converts the options for the catalog.
 func (p *Provider) override() (catalog.Override, error) {
 	o := catalog.Override{Params: make(map[string]string), Headers: make(map[string]string)}
 	var err error
@@ -219,7 +218,7 @@ func (p *Provider) override() (catalog.Override, error) {
 	return o, err
 }
 
-// PerTier converts durations by the names of tiers.
+// PerTier converts a map of durations by the names of tiers. option is the option's name for errors.
 func PerTier(option string, times map[string]caddy.Duration) (catalog.PerTier, error) {
 	var out catalog.PerTier
 	for name, d := range times {

@@ -8,8 +8,8 @@ import (
 
 const consoleVar = "tollgate.console"
 
-// OfferConsole marks the request to tell later handlers, such as the one that answers at /, that the site has a
-// console.
+// OfferConsole marks a request so that later handlers know that the site has a console. The handler that answers at /
+// uses this.
 func OfferConsole(r *http.Request) { caddyhttp.SetVar(r.Context(), consoleVar, true) }
 
 // ConsoleOffered reports whether an earlier handler has called OfferConsole for the request.

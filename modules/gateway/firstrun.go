@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
@@ -25,22 +26,23 @@ func init() {
 	caddy.RegisterModule(new(FirstRun))
 }
 
-// FirstRun lets a new user get a response at once. At each start it takes provider keys from the environment variables
-// that the catalog names (OPENAI_API_KEY, GROQ_API_KEY …), and looks for model servers on this machine and at the base
-// URLs of the environment (OPENAI_BASE_URL, to which the key beside it belongs). If the database is new, it creates the
-// user "local" with a gateway key and prints a command line that uses the key. It is meant for a personal machine. It
-// is the option first_run of the app tollgate.
+// FirstRun makes a new installation usable at once. At each start it takes provider keys from the environment variables
+// that the catalog names (OPENAI_API_KEY, GROQ_API_KEY …). It looks for model servers on this machine and at the base
+// URLs in the environment, such as OPENAI_BASE_URL with the key in OPENAI_API_KEY. If the database is new, it creates
+// the user "local" with a gateway key and prints a command line that uses the key. It is meant for a personal machine.
+// It is the option first_run of the app tollgate.
 type FirstRun struct {
 	// URL is the address of the gateway, as used in the printed line. Required.
 	URL string `json:"url,omitempty"`
 
 	// Discover lists base URLs at which an OpenAI-compatible server may run, for example http://127.0.0.1:11434/v1 for
-	// Ollama. Servers that answer become models of the user "local". The base URL in the variable OPENAI_BASE_URL is
-	// tried too, with the key in OPENAI_API_KEY, and so is that of every other provider whose key is set.
+	// Ollama. The models of servers that answer become models of the user "local". The base URL in the variable
+	// OPENAI_BASE_URL is tried too, with the key in OPENAI_API_KEY. So are the base URLs in the variables of other
+	// providers whose keys are set.
 	Discover []string `json:"discover,omitempty"`
 
-	// Fallback is the base URL of a server that is used only while there is neither a provider key nor a server of
-	// Discover: the scripted model.
+	// Fallback is the base URL of the scripted model, which is used only while there are no provider keys and no server of
+	// Discover answers.
 	Fallback string `json:"fallback,omitempty"`
 }
 
@@ -70,13 +72,13 @@ func (f *FirstRun) Provision(caddy.Context) error {
 	return nil
 }
 
-// firstRun prepares the first run once the database is ready. Errors are logged, because the gateway itself does not
-// depend on it.
-func (a *App) firstRun(ctx context.Context, g *Gateway) {
+// firstRun prepares the first run when the database is ready. It logs errors, because the gateway works without the
+// first run.
+func (a *App) firstRun(ctx context.Context, g *gateway.Gateway) {
 	if err := a.db.WaitReady(ctx); err != nil {
 		return // the configuration was stopped
 	}
-	err := g.ring.Check(ctx)
+	err := g.CheckRing(ctx)
 	if err == nil {
 		err = a.prepare(ctx, g)
 	}
@@ -85,7 +87,7 @@ func (a *App) firstRun(ctx context.Context, g *Gateway) {
 	}
 }
 
-func (a *App) prepare(ctx context.Context, g *Gateway) error {
+func (a *App) prepare(ctx context.Context, g *gateway.Gateway) error {
 	_, key, created, err := g.Keychain.InitUser(ctx, LocalUser)
 	if err != nil {
 		return err
@@ -117,16 +119,17 @@ func (a *App) prepare(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	if !g.greeted.Swap(true) || created {
+	if !g.Greeted.Swap(true) || created {
 		a.waitUntilServing(ctx)
 		a.banner(key, created, serving, scripted)
 	}
 	return nil
 }
 
-// useFallback adds the models of the fallback server, or removes them. It reports whether the server has models. The
-// server may be a site of this very process that does not listen yet, so it gets a few seconds to answer.
-func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, error) {
+// useFallback adds the models of the fallback server if use is true, otherwise it removes them. It reports whether the
+// server has models. The server may be a site of this process that does not listen yet, so useFallback retries for a
+// few seconds.
+func (a *App) useFallback(ctx context.Context, g *gateway.Gateway, use bool) (bool, error) {
 	if a.first.Fallback == "" {
 		return false, nil
 	}
@@ -149,8 +152,8 @@ func (a *App) useFallback(ctx context.Context, g *Gateway, use bool) (bool, erro
 	return false, nil
 }
 
-// waitUntilServing waits until the gateway accepts connections at its address, for 10 seconds at most. A certificate
-// may still have to be issued, and the printed line should work at once.
+// waitUntilServing waits until the gateway accepts connections at its address, for 10 seconds at most. Its certificate
+// may still have to be issued, and the printed command line should work at once.
 func (a *App) waitUntilServing(ctx context.Context) {
 	u, err := url.Parse(a.first.URL)
 	if err != nil {
@@ -166,7 +169,7 @@ func (a *App) waitUntilServing(ctx context.Context) {
 		DialContext(ctx context.Context, network, address string) (net.Conn, error)
 	} = new(net.Dialer)
 	if u.Scheme == "https" {
-		// Nothing is sent, so it does not matter whose certificate it is.
+		// No data is sent, so the certificate need not be verified.
 		dialer = &tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true}} //nolint:gosec // see above
 	}
 	for {
@@ -185,8 +188,8 @@ func (a *App) waitUntilServing(ctx context.Context) {
 // environmentLabel is the prefix of the labels of keys taken from the environment.
 const environmentLabel = "env "
 
-// storedKeys returns descriptions of the providers for which the user has stored keys, in the console or by the command
-// line.
+// storedKeys returns descriptions of the providers for which the user has stored keys, with the console or by the
+// command line.
 func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error) {
 	keys, err := service.ProviderKeys(ctx, LocalUser)
 	if err != nil {
@@ -202,19 +205,19 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 	return found, nil
 }
 
-// keysFromEnvironment creates provider keys from the variables that are set, and removes those whose variable is no
-// longer set. It returns descriptions of the keys it found. A key with a base URL of its own belongs to the server at
-// that URL rather than to the provider. Such servers are returned too, as is the one at OPENAI_BASE_URL even if there
-// is no key.
+// keysFromEnvironment creates provider keys from the environment variables that are set, and removes keys whose
+// variable is no longer set. found describes these keys. A key with a base URL in another variable belongs to the
+// server at that URL and not to the provider; servers has these servers with their keys. It also has the server at
+// OPENAI_BASE_URL if there is no key.
 func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service,
 ) (found []string, servers []keychain.ModelServer, err error) {
 	for _, p := range a.Catalog().Providers() {
-		key, there := p.EnvironmentKey(os.Getenv)
-		if !there && slices.Contains(p.Env, "OPENAI_API_KEY") {
+		key, isSet := p.EnvironmentKey(os.Getenv)
+		if !isSet && slices.Contains(p.Env, "OPENAI_API_KEY") {
 			_, key.BaseURL = catalog.EnvironmentBase("OPENAI_API_KEY", os.Getenv)
 		}
-		own := there && key.BelongsTo(p.BaseURL)
-		used := own && a.Catalog().OwnKeys != catalog.OwnKeysNever
+		isProviders := isSet && key.BelongsTo(p.BaseURL)
+		used := isProviders && a.Catalog().OwnKeys != catalog.OwnKeysNever
 		for _, name := range p.Env {
 			secret := ""
 			if used && name == key.Variable {
@@ -226,16 +229,16 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		}
 		if used {
 			found = append(found, p.Code+" ("+key.Variable+")")
-		} else if !own && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
-			// The gateway's own clients read the same variables, so the base URL may be that of this gateway.
+		} else if !isProviders && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
+			// Clients of this gateway read the same variables, so the base URL may be the address of this gateway.
 			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
 		}
 	}
 	return found, servers, nil
 }
 
-// banner prints how to continue. It is printed rather than logged, because the key in it is shown only once and must
-// not end up in a log file.
+// banner prints instructions for the first steps. They are not logged, because they contain the key, which is shown
+// only once and must not be written to a log file.
 func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scripted bool) {
 	var b strings.Builder
 	b.WriteString("\n  Tollgate is up at " + a.first.URL + "\n\n")
@@ -278,8 +281,7 @@ func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scrip
 	_, _ = os.Stdout.WriteString(b.String()) // without output there is nobody to notify
 }
 
-// root returns the file with the root certificate of the authority behind `tls internal`. It returns an empty string if
-// the file is not known.
+// root returns the path of the root certificate behind `tls internal`, or "" if it is not known.
 func (a *App) root() string {
 	u, err := url.Parse(a.first.URL)
 	storage, local := a.ctx.Storage().(*certmagic.FileStorage)
@@ -289,7 +291,7 @@ func (a *App) root() string {
 	return filepath.Join(storage.Path, "pki", "authorities", "local", "root.crt")
 }
 
-// configFile returns the configuration file named on the command line of this process, or "Caddyfile".
+// configFile returns the configuration file that the command line of this process names, or "Caddyfile".
 func configFile() string {
 	for i, arg := range os.Args {
 		name, value, joined := strings.Cut(arg, "=")

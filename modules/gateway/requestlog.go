@@ -8,22 +8,22 @@ import (
 )
 
 // KeepRequests sets how long single requests stay in the gateway's log; 0 keeps them for ever. A module calls it while
-// it is provisioned. All modules share one log, so a call with a different value than an earlier one returns an error.
+// it is provisioned. All modules share one log, so a second call with a different value returns an error.
 func (a *App) KeepRequests(d time.Duration) error {
-	if a.kept != nil && *a.kept != d {
+	if a.requestLog != nil && *a.requestLog != d {
 		return errors.New("another handler has another one, and all share one log")
 	}
-	a.kept = &d
+	a.requestLog = &d
 	return nil
 }
 
-// requestsKept returns the value set by KeepRequests, or the default.
-func (a *App) requestsKept() time.Duration {
-	if a.kept == nil {
+// requestLogTime returns the value set by KeepRequests, or the default.
+func (a *App) requestLogTime() time.Duration {
+	if a.requestLog == nil {
 		return spending.RequestsKept
 	}
-	return *a.kept
+	return *a.requestLog
 }
 
-// cutRequests applies the retention of this configuration to the log.
-func (a *App) cutRequests() { a.gateway.Load().retention.Keep(a.requestsKept()) }
+// applyRequestLog applies the retention of this configuration to the log.
+func (a *App) applyRequestLog() { a.gateway.Load().KeepRequests(a.requestLogTime()) }

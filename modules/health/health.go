@@ -26,20 +26,22 @@ const (
 	readyPath = "/readyz"
 )
 
-// Handler serves, to everybody and without a cost:
+// Handler serves two routes without authentication:
 //
 //	GET /livez   200 while the process serves; otherwise it should be restarted
 //	GET /readyz  200, or 503 while it should get no requests: {"status","parts"}
 //
-// A node is ready while the parts that its services need are available: database, keyring, counters, and the node
-// itself, which is "unavailable" once it was told to stop. With the global option shutdown_delay it goes on serving for
-// that time, so that a load balancer that checks meanwhile sends it nothing more. Other paths go to the next handler.
+// A node is ready while all parts that its services need are available: database, keyring, counters and the node
+// itself. The part node is "unavailable" once the process has been asked to stop. With the global option
+// shutdown_delay, the node continues to serve for that time, so that load balancers notice and send no more requests.
+// Other paths go to the next handler.
 //
 // In the Caddyfile:
 //
 //	health [<matcher>] [<service>...]
 type Handler struct {
-	// Services are the services whose parts count: gateway, board, events … Default: all in the configuration.
+	// Services are the services whose parts are checked: gateway, board, events … Default: all services in the
+	// configuration.
 	Services []string `json:"services,omitempty"`
 
 	app *tollgate.App
@@ -53,7 +55,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the app. It does not make the app open anything.
+// Provision gets the app, but does not make the app open anything.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	h.app, err = tollgate.From(ctx)
 	return err

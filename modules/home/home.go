@@ -1,4 +1,4 @@
-// Package home serves a page with the services of the process, and the documentation.
+// Package home provides the handler that serves a page with the services of the process, and the documentation.
 package home
 
 import (
@@ -27,21 +27,22 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler serves a page with the services of the process that the sender of the request may know of, and the
-// documentation of the program:
+// Handler serves the documentation of the program, and a page with the services of the process that are visible to the
+// sender of the request:
 //
 //	GET /_tollgate/                 the services, and for administrators their state
 //	GET /_tollgate/docs             the documents
 //	GET /_tollgate/docs/search?q=   a search in the documents
 //
-// The first page is also served at / if no other handler answers there; a service whose pages are below the root leaves
-// the root to it. Other paths go to the next handler.
+// The page with the services is also served at / if no other handler answers there; services whose pages are below the
+// root do not redirect then. Other paths go to the next handler.
 //
-// Administrators see the health, the addresses and the database of each service, the certificates and the last backup.
-// They are the members of the group administrators of the provider that the option oidc names. Without it they are the
-// programs on this machine that send direct requests to localhost or an IP address.
+// Administrators also see the health, the addresses and the database of each service, the certificates and the last
+// backup. With the option oidc, administrators are the users whom the provider's groups make members of the group
+// administrators. Without the option, they are programs on this machine that send requests directly to localhost or an
+// IP address.
 //
-// A site of a Caddyfile with the lines of two services gets this page without a line of its own.
+// If a site of a Caddyfile has two lines `tollgate <service>`, the page is added automatically.
 //
 // In the Caddyfile:
 //
@@ -53,11 +54,11 @@ func init() {
 //		}
 //	}
 type Handler struct {
-	// Docs says who may read the documents: administrators, public or off. Default: administrators.
+	// Docs are the readers of the documents: administrators, public (everybody) or off (nobody). Default: administrators.
 	Docs string `json:"docs,omitempty"`
 
-	// BaseURL is the URL of the site for people, such as https://example.com, for a proxy that terminates TLS or uses
-	// another host name. Default: taken from the request.
+	// BaseURL is the public URL of the site, such as https://example.com. It is needed if a proxy terminates TLS or uses
+	// another host name. Default: the URL of the request.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// OIDC is an OpenID provider at which people sign in. Default: nobody can sign in.
@@ -67,13 +68,13 @@ type Handler struct {
 	site *home.Site
 }
 
-// audiences has the values of Docs.
+// audiences maps the values of Docs.
 var audiences = map[string]home.Audience{
 	"": home.ForAdministrators, "administrators": home.ForAdministrators,
 	"public": home.ForEverybody, "off": home.ForNobody,
 }
 
-// library returns the documents, which are read once.
+// library returns the documents. They are read once.
 var library = sync.OnceValues(func() (*documents.Library, error) {
 	return documents.New(documents.Options{Files: docs.Files, Base: home.DocumentsPath, Folders: []documents.Folder{
 		{Name: "tutorials", Title: "Tutorials"},
@@ -84,8 +85,9 @@ var library = sync.OnceValues(func() (*documents.Library, error) {
 	}})
 })
 
-// spare returns a random key for the tokens of forms when nobody can sign in. It lasts as long as the process.
-var spare = sync.OnceValue(func() []byte {
+// randomKey returns a random key for the form tokens if nobody can sign in. It stays the same as long as the process
+// runs.
+var randomKey = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return key
@@ -99,7 +101,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision makes the pages. It needs a database only if people can sign in.
+// Provision creates the pages. They need a database only if people can sign in.
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	audience, ok := audiences[h.Docs]
 	if !ok {
@@ -109,10 +111,10 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	o := home.Options{
-		Services: h.services, State: h.state, Local: direct, Bar: h.app.Bar(home.SchemaName), Conceal: conceal,
+		Services: h.services, State: h.state, Local: isDirect, Bar: h.app.Bar(home.SchemaName), Conceal: conceal,
 		Logger: ctx.Logger(), Documents: library, DocumentsFor: audience,
 		BaseURL: strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/"),
-		Signer:  func() signed.Signer { return signed.Signer{Key: spare(), Label: "home form"} },
+		Signer:  func() signed.Signer { return signed.Signer{Key: randomKey(), Label: "home form"} },
 	}
 	if h.OIDC != nil {
 		keys := h.app.Keys(home.SchemaName)
@@ -129,13 +131,13 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		if o.OIDC, _, err = h.OIDC.Make(h.app, key); err != nil {
 			return err
 		}
-		for theirs, ours := range h.OIDC.Groups {
-			if len(ours) != 1 || ours[0] != home.AdministratorGroup {
+		for group, serviceGroups := range h.OIDC.Groups {
+			if len(serviceGroups) != 1 || serviceGroups[0] != home.AdministratorGroup {
 				return fmt.Errorf("oidc: group %s stands for %s: the home page has only %s",
-					theirs, strings.Join(ours, " "), home.AdministratorGroup)
+					group, strings.Join(serviceGroups, " "), home.AdministratorGroup)
 			}
 		}
-		o.OIDCLabel = h.OIDC.Called()
+		o.OIDCLabel = h.OIDC.DisplayName()
 		o.SignedOut = func(ctx context.Context, issuer, subject string) {
 			h.app.SignedOut(ctx, home.SchemaName, issuer, subject)
 		}
@@ -148,8 +150,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	return nil
 }
 
-// direct reports whether a program on this machine sent the request without a proxy.
-func direct(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
+// isDirect reports whether a program on this machine sent the request without a proxy.
+func isDirect(r *http.Request) bool { return loopback.Direct(r, edge.Address(r)) }
 
 // conceal keeps a request out of the access log.
 func conceal(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
@@ -167,7 +169,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		h.serve(w, r)
 		return nil
 	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		return edge.Home(w, r, next, http.HandlerFunc(h.serve))
+		return edge.ServeHome(w, r, next, http.HandlerFunc(h.serve))
 	}
 	return next.ServeHTTP(w, r)
 }
@@ -175,15 +177,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	if r.ProtoMajor == 1 && r.Header["Expect"] != nil {
-		// A form may be refused because of its Content-Length. Through the body that Caddy wraps around it, net/http
-		// cannot detect that nobody asked for the body yet, and would wait for it before it answers.
+		// A form may be refused because of its Content-Length, before its body is read. Through Caddy's wrapper of the body,
+		// net/http cannot detect that, and would wait for the body before it answers.
 		w.Header().Set("Connection", "close")
 	}
 	defer h.app.Acquire()()
 	h.site.ServeHTTP(w, edge.Request(r))
 }
 
-// services returns the services that the sender of the request may know of.
+// services returns the services that are visible to the sender of the request.
 func (h *Handler) services(r *http.Request) (all []home.Service) {
 	for _, m := range h.app.Services(r) {
 		if m.Service == home.SchemaName {

@@ -17,8 +17,8 @@ var form string
 //		…
 //	}
 func init() {
-	// Handlers is empty although the handler may use a database: without the option oidc it does not, and a start must
-	// not check a database that nothing else uses.
+	// Handlers is empty although the handler uses a database with the option oidc. Without that option, a start must not
+	// check a database that no other handler uses.
 	tollgate.Register(tollgate.Service{
 		Name: home.SchemaName, Form: form, Block: optionNames, Schemas: []store.Schema{home.Schema()},
 	})

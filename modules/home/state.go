@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// sizeTime is the time limit for asking a database for its size.
+// sizeTime is the time limit for a database to report its size.
 const sizeTime = 2 * time.Second
 
 // state returns the state of the process, for administrators.
@@ -36,16 +36,16 @@ func state(ctx context.Context, app *tollgate.App) home.State {
 	}
 	hosts := make(map[string]bool)
 	for _, m := range app.AllServices() {
-		one := home.ServiceState{Title: m.Title, Faults: faults(ctx, app, m.Service), Database: engines[m.Service]}
+		entry := home.ServiceState{Title: m.Title, Faults: faults(ctx, app, m.Service), Database: engines[m.Service]}
 		for _, a := range m.Addresses {
-			if text := a.String(); !slices.Contains(one.Addresses, text) {
-				one.Addresses = append(one.Addresses, text)
+			if text := a.String(); !slices.Contains(entry.Addresses, text) {
+				entry.Addresses = append(entry.Addresses, text)
 			}
 			if a.Scheme == "https" && a.Host != "" {
 				hosts[a.Host] = true
 			}
 		}
-		s.Services = append(s.Services, one)
+		s.Services = append(s.Services, entry)
 	}
 	s.Certificates = certificates(slices.Sorted(maps.Keys(hosts)))
 	return s
@@ -77,7 +77,7 @@ func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
 	return shown
 }
 
-// certificates returns the certificates that the process has for hosts, in the order in which they expire.
+// certificates returns the certificates that the process has for hosts, by the time of expiry.
 func certificates(hosts []string) (all []home.Certificate) {
 	seen := make(map[string]bool)
 	for _, host := range hosts {

@@ -156,8 +156,8 @@ func (w *AlertWebhook) resolve() (alerts.Webhook, error) {
 	return alerts.Webhook{URL: address, Secret: secret}, nil
 }
 
-// tell passes the alert options to the app.
-func (h *Handler) tell(logger *zap.Logger) error {
+// provisionAlerts passes the alert options to the app.
+func (h *Handler) provisionAlerts(logger *zap.Logger) error {
 	if h.Alerts == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (h *Handler) tell(logger *zap.Logger) error {
 	if o.Mail, err = h.transport(logger); err != nil {
 		return err
 	}
-	if err := h.app.Tell(o); err != nil {
+	if err := h.app.SetAlerts(o); err != nil {
 		return fmt.Errorf("alerts: %w", err)
 	}
 	return nil

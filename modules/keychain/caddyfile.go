@@ -104,11 +104,11 @@ func (h *Handler) unmarshalRequestLog(d *caddyfile.Dispenser) error {
 		h.RequestLog = -1
 		return nil
 	}
-	kept, err := caddy.ParseDuration(text)
-	if err != nil || kept < time.Hour {
+	retention, err := caddy.ParseDuration(text)
+	if err != nil || retention < time.Hour {
 		return d.Errf("request_log: %q is neither a duration of at least 1h, such as 90d, nor forever", text)
 	}
-	h.RequestLog = caddy.Duration(kept)
+	h.RequestLog = caddy.Duration(retention)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 )
 
 // command is the command line of the gateway's keychain.
@@ -63,21 +63,21 @@ func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
-	begin := o.begin(work)
+	begin := o.withKeychain(work)
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
-		if err := s.App.Exists(gateway.Name); err != nil {
+		if err := s.App.Exists(gatewayapp.Name); err != nil {
 			return err
 		}
 		return begin(s, cmd, args)
 	})
 }
 
-// begin is like run, for a subcommand that may also create the database.
-func (o *options) begin(
+// withKeychain is like run, for a subcommand that may also create the database.
+func (o *options) withKeychain(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cli.Session, *cobra.Command, []string) error {
 	return func(base *cli.Session, cmd *cobra.Command, args []string) error {
-		service, ledger, cat, err := gateway.OpenKeychain(base.Ctx, base.App)
+		service, ledger, cat, err := gatewayapp.OpenKeychain(base.Ctx, base.App)
 		if err != nil {
 			return err
 		}
@@ -95,9 +95,9 @@ func (o *options) begin(
 	}
 }
 
-// show is like run, for a subcommand that only reads. It returns an error if the user does not exist, where the output
+// runForUser is like run, for a subcommand that only reads. It returns an error if the user does not exist, where the output
 // would otherwise be empty.
-func (o *options) show(work func(s *session) error) func(*cobra.Command, []string) error {
+func (o *options) runForUser(work func(s *session) error) func(*cobra.Command, []string) error {
 	return o.run(func(s *session, _ *cobra.Command, _ []string) error {
 		if _, err := s.User(s.Ctx, s.user); err != nil {
 			return err

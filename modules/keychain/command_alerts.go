@@ -52,6 +52,6 @@ func showAlerts(w io.Writer, list []alerts.Sent) {
 		for _, m := range a.Messages {
 			messages = append(messages, m.Target+" "+m.State)
 		}
-		cli.Row(w, when(&a.At), a.On, holder, budget, percent, spent, amount, strings.Join(messages, ", "))
+		cli.Row(w, formatTime(&a.At), a.On, holder, budget, percent, spent, amount, strings.Join(messages, ", "))
 	}
 }

@@ -44,7 +44,7 @@ then come the organisation's and those of the Caddyfile.
 		if err := s.RemoveAlias(s.Ctx, owner, args[0]); err != nil {
 			return err
 		}
-		return s.removed(args[0])
+		return s.printRemoved(args[0])
 	})
 	return cli.Group(&cobra.Command{Use: "aliases", Short: "Manages aliases for models and tiers"}, list, set, remove)
 }

@@ -37,16 +37,16 @@ created without keys. For a provider key the file says where to read it: {env.NA
 		"Remove teams, members and limits that are not in the file, and provider keys, aliases and prices if the "+
 			"file lists any; users, their keys and their usage are kept")
 	cli.Required(cmd, "file")
-	cmd.RunE = o.Run(o.begin(func(s *session, cmd *cobra.Command, _ []string) error {
+	cmd.RunE = o.Run(o.withKeychain(func(s *session, cmd *cobra.Command, _ []string) error {
 		text, err := readFile(cmd, *file)
 		if err != nil {
 			return err
 		}
-		wanted, err := declared.Read(text)
+		declaration, err := declared.Read(text)
 		if err != nil {
 			return fmt.Errorf("%s:\n%w", *file, err)
 		}
-		changes, err := declared.Apply(s.Ctx, s.Service, wanted, declared.Options{
+		changes, err := declared.Apply(s.Ctx, s.Service, declaration, declared.Options{
 			Catalog: s.catalog, Resolve: placeholder.Resolve, Prune: *prune, DryRun: *dry,
 		})
 		if err != nil {
@@ -102,15 +102,15 @@ applied to an empty gateway, the file then recreates the same state.
 `,
 		Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			there, err := declared.Export(s.Ctx, s.Service)
+			current, err := declared.Export(s.Ctx, s.Service)
 			if err != nil {
 				return err
 			}
 			var failed error
-			err = s.Answer(there, func(w io.Writer) {
+			err = s.Answer(current, func(w io.Writer) {
 				e := yaml.NewEncoder(w)
 				e.SetIndent(2)
-				failed = errors.Join(e.Encode(there), e.Close())
+				failed = errors.Join(e.Encode(current), e.Close())
 			})
 			return errors.Join(err, failed)
 		}),

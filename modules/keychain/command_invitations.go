@@ -26,34 +26,34 @@ identity provider confirms a mail address, it must be the one of the invitation.
 `,
 		Args: cobra.ExactArgs(1),
 	}
-	in, base, team, expires := keychain.Invitation{}, "", "", ""
+	invitation, base, team, expires := keychain.Invitation{}, "", "", ""
 	cmd.Flags().StringVar(&base, "at", "", "Address of the gateway, such as https://llm.example.com (required)")
 	cmd.Flags().StringVar(&team, "team", "",
 		"Team to add the person to, by name or id (default: by the rules of sign-in)")
-	cmd.Flags().StringVar(&in.Role, "role", "", "Role in the team: member (default) or admin")
+	cmd.Flags().StringVar(&invitation.Role, "role", "", "Role in the team: member (default) or admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "When it expires, such as 2027-01-31 or 14d (default: 7d, at most 90d)")
 	cli.Required(cmd, "at")
-	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+	cmd.RunE = o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 		if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
 			u.Path != "" && u.Path != "/" {
 			return errors.New("--at must be an address such as https://llm.example.com")
 		}
-		in.Email = args[0]
+		invitation.Email = args[0]
 		if expires != "" {
-			at, err := parseEnd(expires, time.Now())
+			expiry, err := parseEnd(expires, time.Now())
 			if err != nil {
 				return err
 			}
-			in.ExpiresAt = at
+			invitation.ExpiresAt = expiry
 		}
 		if team != "" {
 			found, err := s.Team(s.Ctx, team)
 			if err != nil {
 				return err
 			}
-			in.TeamID = found.ID
+			invitation.TeamID = found.ID
 		}
-		made, token, err := s.Invite(s.Ctx, in)
+		created, token, err := s.Invite(s.Ctx, invitation)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ identity provider confirms a mail address, it must be the one of the invitation.
 		return s.Table(struct {
 			keychain.Invitation
 			Link string `json:"link"`
-		}{made, link}, func(w io.Writer) { _, _ = fmt.Fprintln(w, link) })
+		}{created, link}, func(w io.Writer) { _, _ = fmt.Fprintln(w, link) })
 	}))
 	return cmd
 }
@@ -71,16 +71,16 @@ func invitations(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "invitations", Short: "Lists the invitations, including accepted ones", Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			list, err := all(func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
-				func(in keychain.Invitation) string { return in.ID })
+			list, err := allPages(func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
+				func(i keychain.Invitation) string { return i.ID })
 			if err != nil {
 				return err
 			}
 			return s.Table(cli.List(list), func(w io.Writer) {
 				cli.Row(w, "ID", "MAIL ADDRESS", "TEAM", "ROLE", "EXPIRES", "ACCEPTED", "BY")
 				for i := range list {
-					in := &list[i]
-					cli.Row(w, in.ID, in.Email, in.TeamID, in.Role, when(&in.ExpiresAt), when(in.AcceptedAt), in.AcceptedBy)
+					invitation := &list[i]
+					cli.Row(w, invitation.ID, invitation.Email, invitation.TeamID, invitation.Role, formatTime(&invitation.ExpiresAt), formatTime(invitation.AcceptedAt), invitation.AcceptedBy)
 				}
 			})
 		}),

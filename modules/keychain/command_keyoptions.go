@@ -80,11 +80,11 @@ func newKeyLimitFlags(set *pflag.FlagSet) *keyFlags {
 		"When access ends: a time such as 2027-01-31 or 2027-01-31T18:00:00Z, or a duration from now such as 90d; none means never")
 	f.budgets = make([]string, len(budgetFlags))
 	for i, b := range budgetFlags {
-		what := "Budget in US dollars "
+		description := "Budget in US dollars "
 		if b.tokens != nil {
-			what = "Budget in tokens "
+			description = "Budget in tokens "
 		}
-		set.StringVar(&f.budgets[i], b.name, "", what+b.window+"; none removes the limit")
+		set.StringVar(&f.budgets[i], b.name, "", description+b.window+"; none removes the limit")
 	}
 	return f
 }
@@ -117,33 +117,33 @@ func (f *keyFlags) change() (change keychain.KeyChange, err error) {
 
 // edit returns a function that applies the given flags to limits. An expiry given as a duration counts from now.
 func (f *keyFlags) edit(now time.Time) (func(*keychain.Limits), error) {
-	given, err := f.read(now)
+	limits, err := f.read(now)
 	return func(l *keychain.Limits) {
 		if f.set.Changed("rate-limit") || f.set.Changed("no-rate-limit") {
-			l.RateLimitPerMinute = given.RateLimitPerMinute
+			l.RateLimitPerMinute = limits.RateLimitPerMinute
 		}
 		if f.set.Changed("expires") {
-			l.ExpiresAt = given.ExpiresAt
+			l.ExpiresAt = limits.ExpiresAt
 		}
 		if f.set.Changed("allow") {
-			l.AllowedModels = given.AllowedModels
+			l.AllowedModels = limits.AllowedModels
 		}
 		if f.set.Changed("tools") {
-			l.AllowedTools = given.AllowedTools
+			l.AllowedTools = limits.AllowedTools
 		}
 		if f.set.Changed("tokens-per-minute") {
-			l.TokensPerMinute = given.TokensPerMinute
+			l.TokensPerMinute = limits.TokensPerMinute
 		}
 		if f.set.Changed("parallel") {
-			l.ParallelRequests = given.ParallelRequests
+			l.ParallelRequests = limits.ParallelRequests
 		}
 		for _, b := range budgetFlags {
 			switch {
 			case !f.set.Changed(b.name):
 			case b.tokens != nil:
-				*b.tokens(&l.Budgets) = *b.tokens(&given.Budgets)
+				*b.tokens(&l.Budgets) = *b.tokens(&limits.Budgets)
 			default:
-				*b.usd(&l.Budgets) = *b.usd(&given.Budgets)
+				*b.usd(&l.Budgets) = *b.usd(&limits.Budgets)
 			}
 		}
 	}, err
@@ -155,11 +155,11 @@ func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 		l.RateLimitPerMinute = &f.rateLimit
 	}
 	if f.set.Changed("expires") && f.expires != none {
-		at, err := parseEnd(f.expires, now)
+		expiry, err := parseEnd(f.expires, now)
 		if err != nil {
 			return l, err
 		}
-		l.ExpiresAt = &at
+		l.ExpiresAt = &expiry
 	}
 	if l.AllowedModels = f.allow; slices.Equal(f.allow, []string{none}) {
 		l.AllowedModels = nil
@@ -208,8 +208,8 @@ func parseTokens(text string) (int64, error) {
 
 // parseEnd parses a day in UTC, a time, or a duration from now.
 func parseEnd(text string, now time.Time) (time.Time, error) {
-	if at, err := parseMoment(text); err == nil {
-		return at, nil
+	if moment, err := parseMoment(text); err == nil {
+		return moment, nil
 	}
 	if d, err := caddy.ParseDuration(text); err == nil {
 		return now.Add(d), nil
@@ -232,7 +232,7 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 		cli.Row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
 	}
 	if k.ExpiresAt != nil {
-		cli.Row(w, "Expires:", when(k.ExpiresAt))
+		cli.Row(w, "Expires:", formatTime(k.ExpiresAt))
 	}
 	if k.AllowedModels != nil {
 		cli.Row(w, "Models:", strings.Join(k.AllowedModels, ", "))
@@ -247,12 +247,12 @@ func showOptions(w io.Writer, k *keychain.GatewayKey) {
 		cli.Row(w, "At the same time:", rates)
 	}
 	for i := range k.Imposed {
-		cli.Row(w, "Imposed "+onWhat(&k.Imposed[i])+":", limitsText(&k.Imposed[i].Limits))
+		cli.Row(w, "Imposed "+scopeText(&k.Imposed[i])+":", limitsText(&k.Imposed[i].Limits))
 	}
 }
 
-// onWhat says what limits are on, and who has set them if that is not the operator.
-func onWhat(i *keychain.Imposed) string {
+// scopeText says what limits are on, and who has set them if that is not the operator.
+func scopeText(i *keychain.Imposed) string {
 	if i.By == keychain.ByTeam {
 		return "by the team on itself"
 	}
@@ -263,10 +263,10 @@ func onWhat(i *keychain.Imposed) string {
 func imposedText(k *keychain.GatewayKey) string {
 	parts := make([]string, 0, len(k.Imposed))
 	for i := range k.Imposed {
-		on := &k.Imposed[i]
-		text := onWhat(on) + ": " + limitsText(&on.Limits)
-		if on.On == keychain.OnKey && on.Holder != k.ID {
-			text = "shared with " + on.Holder + ": " + limitsText(&on.Limits)
+		imposed := &k.Imposed[i]
+		text := scopeText(imposed) + ": " + limitsText(&imposed.Limits)
+		if imposed.On == keychain.OnKey && imposed.Holder != k.ID {
+			text = "shared with " + imposed.Holder + ": " + limitsText(&imposed.Limits)
 		}
 		parts = append(parts, text)
 	}
@@ -295,7 +295,7 @@ func limitsText(l *keychain.Limits) string {
 		parts = append(parts, "tools: "+strings.Join(l.AllowedTools, " "))
 	}
 	if l.ExpiresAt != nil {
-		parts = append(parts, "until "+when(l.ExpiresAt))
+		parts = append(parts, "until "+formatTime(l.ExpiresAt))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -17,7 +17,7 @@ func userCommands(o *options) *cobra.Command {
 		Use:   "add <id>",
 		Short: "Adds a user and prints their first gateway key, which is shown only once",
 		Args:  cobra.ExactArgs(1),
-		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+		RunE: o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 			user, key, created, err := s.InitUser(s.Ctx, args[0])
 			if err != nil {
 				return err
@@ -38,7 +38,7 @@ func userCommands(o *options) *cobra.Command {
 		Short: "Lists the users",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			users, err := all(func(after string) ([]keychain.User, error) { return s.Users(s.Ctx, words, after, pageRows) },
+			users, err := allPages(func(after string) ([]keychain.User, error) { return s.Users(s.Ctx, words, after, pageRows) },
 				func(u keychain.User) string { return u.ID })
 			if err != nil {
 				return err
@@ -52,11 +52,11 @@ func userCommands(o *options) *cobra.Command {
 					state := "active"
 					switch {
 					case u.SuspendedAt != nil:
-						state = "suspended " + when(u.SuspendedAt)
+						state = "suspended " + formatTime(u.SuspendedAt)
 					case u.WaitingSince != nil:
-						state = "waiting since " + when(u.WaitingSince)
+						state = "waiting since " + formatTime(u.WaitingSince)
 					}
-					cli.Row(w, u.ID, u.Email, u.Name, state, when(&u.CreatedAt))
+					cli.Row(w, u.ID, u.Email, u.Name, state, formatTime(&u.CreatedAt))
 				}
 			})
 		}),
@@ -100,7 +100,7 @@ func keyCommands(o *options) *cobra.Command {
 		Use:   "list --user <id>",
 		Short: "Lists the gateway keys of a user, masked, including revoked ones",
 		Args:  cobra.NoArgs,
-		RunE: o.show(func(s *session) error {
+		RunE: o.runForUser(func(s *session) error {
 			keys, err := s.Keys(s.Ctx, s.user)
 			if err != nil {
 				return err
@@ -155,7 +155,7 @@ together, run: tollgate keychain users limit
 	}
 	flags := newKeyFlags(cmd.Flags())
 	team := cmd.Flags().String("team", "", "Team that the key counts for, by name or id (default: the user's)")
-	cmd.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, _ []string) error {
+	cmd.RunE = o.Run(o.withKeychain(func(s *session, _ *cobra.Command, _ []string) error {
 		options, err := flags.options()
 		if err != nil {
 			return err
@@ -258,7 +258,7 @@ func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
 		}
 		cli.Row(w, k.ID, k.Label, k.Masked, cli.Yes(k.IsPrimary), perMinute(k.RateLimitPerMinute), models,
 			budgetText(&k.Budgets), imposedText(k), k.EffortMode, k.Status,
-			when(k.ExpiresAt), when(&k.CreatedAt), when(k.LastUsedAt))
+			formatTime(k.ExpiresAt), formatTime(&k.CreatedAt), formatTime(k.LastUsedAt))
 	}
 }
 
@@ -269,10 +269,10 @@ func perMinute(limit *int64) string {
 	return fmt.Sprint(*limit)
 }
 
-// when formats a time in UTC, to the second. It returns "never" for nil.
-func when(at *time.Time) string {
-	if at == nil {
+// formatTime formats a time in UTC, to the second. It returns "never" for nil.
+func formatTime(t *time.Time) string {
+	if t == nil {
 		return "never"
 	}
-	return at.UTC().Format("2006-01-02 15:04:05Z")
+	return t.UTC().Format("2006-01-02 15:04:05Z")
 }

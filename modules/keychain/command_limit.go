@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// limited is the holder on whom a command imposes limits.
-type limited struct {
-	on, id string
-	name   string // for messages
+// limitHolder is the holder on whom a command imposes limits.
+type limitHolder struct {
+	kind, id string
+	name     string // for messages
 }
 
 // limitCommand completes a command that shows and changes the limits that the operator imposes on a holder. find
 // returns the holder that the arguments name.
 func limitCommand(
-	o *options, cmd *cobra.Command, find func(s *session, args []string) (limited, error),
+	o *options, cmd *cobra.Command, find func(s *session, args []string) (limitHolder, error),
 ) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
@@ -43,7 +43,7 @@ func limitCommand(
 				return err
 			}
 		}
-		limits, err := s.ImposedLimits(s.Ctx, holder.on, holder.id)
+		limits, err := s.ImposedLimits(s.Ctx, holder.kind, holder.id)
 		if err == nil && *until == "" &&
 			slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
 			var change keychain.KeyChange
@@ -54,12 +54,12 @@ func limitCommand(
 			if *lift {
 				change.Limits = func(l *keychain.Limits) { *l = keychain.Limits{} }
 			}
-			limits, err = s.Impose(s.Ctx, holder.on, holder.id, change)
+			limits, err = s.Impose(s.Ctx, holder.kind, holder.id, change)
 		}
 		if err != nil {
 			return err
 		}
-		raise, err := s.RaiseOf(s.Ctx, holder.on, holder.id)
+		raise, err := s.RaiseOf(s.Ctx, holder.kind, holder.id)
 		if err != nil {
 			return err
 		}
@@ -69,10 +69,10 @@ func limitCommand(
 			UserID string `json:"user_id,omitempty"`
 			keychain.Limits
 			Raise *keychain.Raise `json:"raise,omitempty"`
-		}{holder.on, holder.id, s.user, limits, raise}, func(w io.Writer) {
+		}{holder.kind, holder.id, s.user, limits, raise}, func(w io.Writer) {
 			cli.Row(w, "Imposed on the "+holder.name+":", cmp.Or(limitsText(&limits), "none"))
 			if raise != nil {
-				cli.Row(w, "Until "+when(&raise.Until)+":", limitsText(&raise.Limits))
+				cli.Row(w, "Until "+formatTime(&raise.Until)+":", limitsText(&raise.Limits))
 			}
 		})
 	})
@@ -80,9 +80,9 @@ func limitCommand(
 }
 
 // raise imposes the limits of the flags until a time. The value none ends that early.
-func (s *session) raise(holder limited, flags *keyFlags, until string) error {
+func (s *session) raise(holder limitHolder, flags *keyFlags, until string) error {
 	if until == none {
-		return s.SetRaise(s.Ctx, holder.on, holder.id, nil, nil)
+		return s.SetRaise(s.Ctx, holder.kind, holder.id, nil, nil)
 	}
 	end, err := parseEnd(until, time.Now())
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *session) raise(holder limited, flags *keyFlags, until string) error {
 	if err != nil {
 		return err
 	}
-	return s.SetRaise(s.Ctx, holder.on, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
+	return s.SetRaise(s.Ctx, holder.kind, holder.id, &keychain.Raise{Until: end, Limits: limits}, s.catalog)
 }
 
 // limitFlagsUsage stands for the flags of newLimitFlags in a usage line.
@@ -108,11 +108,11 @@ user cannot change them. Limits without a flag stay as they are; --lift removes 
 them, and --until changes them for a limited time. Without flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
-	}, func(s *session, args []string) (limited, error) {
+	}, func(s *session, args []string) (limitHolder, error) {
 		s.user = args[0]
 		user, err := s.UserBy(s.Ctx, args[0])
 		s.user = cmp.Or(user.ID, s.user)
-		return limited{keychain.OnUser, user.ID, "user " + user.ID}, err
+		return limitHolder{keychain.OnUser, user.ID, "user " + user.ID}, err
 	})
 }
 
@@ -126,9 +126,9 @@ can change them. Limits without a flag stay as they are; --lift removes all of t
 Without flags it shows the limits.
 `,
 		Args: cobra.ExactArgs(1),
-	}, func(s *session, args []string) (limited, error) {
+	}, func(s *session, args []string) (limitHolder, error) {
 		team, err := s.Team(s.Ctx, args[0])
-		return limited{keychain.OnTeam, team.ID, "team " + team.Name}, err
+		return limitHolder{keychain.OnTeam, team.ID, "team " + team.Name}, err
 	})
 }
 
@@ -142,8 +142,8 @@ without a flag stay as they are; --lift removes all of them. Without flags it sh
 the limits.
 `,
 		Args: cobra.NoArgs,
-	}, func(*session, []string) (limited, error) {
-		return limited{keychain.OnOrganisation, keychain.Organisation, "organisation"}, nil
+	}, func(*session, []string) (limitHolder, error) {
+		return limitHolder{keychain.OnOrganisation, keychain.Organisation, "organisation"}, nil
 	})
 	return cli.Group(&cobra.Command{Use: "organisation", Short: "Limits the organisation: all users together"}, limit)
 }

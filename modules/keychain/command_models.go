@@ -24,7 +24,7 @@ func modelCommands(o *options) *cobra.Command {
 			if err := s.RemoveModel(s.Ctx, s.user, args[0]); err != nil {
 				return err
 			}
-			return s.removed(args[0])
+			return s.printRemoved(args[0])
 		}),
 	}
 	return cli.Group(&cobra.Command{Use: "models", Short: "Manages the model table of a user"},
@@ -39,7 +39,7 @@ func listModels(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	every := cmd.Flags().Bool("all", false, "Include models of providers without a key")
-	cmd.RunE = o.show(func(s *session) error {
+	cmd.RunE = o.runForUser(func(s *session) error {
 		entries, err := s.Models(s.Ctx, s.catalog, s.user)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ configuration allows them with allow_networks in the option tollgate.
 			}
 		}
 		entry, err := s.AddModel(s.Ctx, s.user, custom)
-		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.Whole()) == "{}" {
+		if refusal, ok := apierror.From(err); ok && refusal.Param == "base_url" && string(s.App.ConfigJSON()) == "{}" {
 			return fmt.Errorf("%s. No configuration was read, because there is no Caddyfile in this folder: "+
 				"name the server's file with --config", refusal.Message)
 		}
@@ -153,7 +153,7 @@ func preferenceCommands(o *options) *cobra.Command {
 		Use:   "show --user <id>",
 		Short: "Shows the routing preferences of a user",
 		Args:  cobra.NoArgs,
-		RunE: o.show(func(s *session) error {
+		RunE: o.runForUser(func(s *session) error {
 			p, err := s.Preferences(s.Ctx, s.user)
 			if err != nil {
 				return err

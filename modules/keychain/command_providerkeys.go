@@ -28,7 +28,7 @@ func providerKeyCommands(o *options) *cobra.Command {
 		if err := s.DeleteKeyOf(s.Ctx, owner, args[0]); err != nil {
 			return err
 		}
-		return s.removed(args[0])
+		return s.printRemoved(args[0])
 	})
 	return cli.Group(&cobra.Command{
 		Use: "provider-keys", Short: "Manages the keys of users, teams and the organisation at model providers",
@@ -112,11 +112,11 @@ flags it shows the limits.
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(keys, func(k keychain.OwnedKey) bool { return k.ID == args[0] })
-		if at < 0 {
+		index := slices.IndexFunc(keys, func(k keychain.OwnedKey) bool { return k.ID == args[0] })
+		if index < 0 {
 			return fmt.Errorf("there is no provider key %q; list all with: tollgate keychain provider-keys list", args[0])
 		}
-		key := keys[at]
+		key := keys[index]
 		if slices.ContainsFunc(append(names, "lift"), cmd.Flags().Changed) {
 			edit, err := flags.edit(time.Now())
 			if err != nil {
@@ -204,8 +204,8 @@ func fromEnvironment(variable string) (string, error) {
 	return secret, nil
 }
 
-// removed prints the result of a command that has removed something.
-func (s *session) removed(id string) error {
+// printRemoved prints the result of a command that has removed something.
+func (s *session) printRemoved(id string) error {
 	return s.Table(map[string]any{"id": id, "removed": true}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "Removed %s.\n", cli.Cell(id))
 	})
@@ -215,7 +215,7 @@ func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED")
 	for i := range keys {
 		k := &keys[i]
-		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt))
+		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, formatTime(&k.CreatedAt))
 	}
 }
 
@@ -231,6 +231,6 @@ func showOwnedKeys(w io.Writer, keys ...keychain.OwnedKey) {
 	for i := range keys {
 		k := &keys[i]
 		l := limitsOf(k)
-		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, when(&k.CreatedAt), k.Today.USD, k.Month.USD, limitsText(&l))
+		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, formatTime(&k.CreatedAt), k.Today.USD, k.Month.USD, limitsText(&l))
 	}
 }

@@ -22,7 +22,7 @@ func reportCommand(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	period := newPeriodFlags(flags)
 	by := flags.StringSlice("by", nil, "Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
-	cmd.RunE = o.show(func(s *session) error {
+	cmd.RunE = o.runForUser(func(s *session) error {
 		q := spending.UsageQuery{Group: *by}
 		if err := period.read(&q.From, &q.To); err != nil {
 			return err
@@ -65,8 +65,8 @@ func (f periodFlags) read(from, to *time.Time) (err error) {
 // parseMoment parses a day in UTC or a time.
 func parseMoment(text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
+		if moment, err := time.Parse(layout, text); err == nil {
+			return moment, nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2027-01-31 or 2027-01-31T18:00:00Z", text)
@@ -75,11 +75,11 @@ func parseMoment(text string) (time.Time, error) {
 func showReport(w io.Writer, r *spending.UsageReport) {
 	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD",
 		"UNPRICED", "SECONDS", "FIRST TOKEN")
-	line := func(by, name string, s *spending.UsageSums) {
-		cli.Row(w, by, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens,
+	line := func(group, name string, s *spending.UsageSums) {
+		cli.Row(w, group, name, s.Requests, s.Succeeded, s.Failed, s.Cancelled, s.FailedAttempts, s.InputTokens, s.OutputTokens,
 			s.CostUSD, s.UnpricedRequests, seconds(s.LatencyMSAvg), seconds(s.FirstTokenMSAvg))
 	}
-	line("all", when(&r.From)+" to "+when(&r.To), &r.Totals)
+	line("all", formatTime(&r.From)+" to "+formatTime(&r.To), &r.Totals)
 	for _, group := range []struct {
 		by    string
 		lines []spending.UsageGroup
@@ -93,7 +93,7 @@ func showReport(w io.Writer, r *spending.UsageReport) {
 			return *g.Provider + "/" + *g.Model
 		}},
 		{"day", r.ByDay, func(g *spending.UsageGroup) string { return g.Day }},
-		{"hour", r.ByHour, func(g *spending.UsageGroup) string { return when(g.Hour) }},
+		{"hour", r.ByHour, func(g *spending.UsageGroup) string { return formatTime(g.Hour) }},
 		{"key", r.ByKey, func(g *spending.UsageGroup) string { return *g.KeyID }},
 		{"tier", r.ByTier, func(g *spending.UsageGroup) string { return *g.Tier }},
 	} {

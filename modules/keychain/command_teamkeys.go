@@ -38,7 +38,7 @@ it keeps working when people leave. It ends with the team.
 	}
 	flags := newLimitFlags(create.Flags())
 	create.Flags().StringVar(&flags.label, "label", "", "What the key is for")
-	create.RunE = o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+	create.RunE = o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 		options, err := flags.options()
 		if err != nil {
 			return err

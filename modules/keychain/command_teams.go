@@ -20,7 +20,7 @@ func teamCommands(o *options) *cobra.Command {
 		Use:   "add <name>",
 		Short: "Makes a team",
 		Args:  cobra.ExactArgs(1),
-		RunE: o.Run(o.begin(func(s *session, _ *cobra.Command, args []string) error {
+		RunE: o.Run(o.withKeychain(func(s *session, _ *cobra.Command, args []string) error {
 			team, err := s.AddTeam(s.Ctx, args[0])
 			if err != nil {
 				return err
@@ -33,7 +33,7 @@ func teamCommands(o *options) *cobra.Command {
 		Short: "Lists the teams",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			teams, err := all(func(after string) ([]keychain.Team, error) { return s.Teams(s.Ctx, after, pageRows) },
+			teams, err := allPages(func(after string) ([]keychain.Team, error) { return s.Teams(s.Ctx, after, pageRows) },
 				func(t keychain.Team) string { return t.Name })
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ func members(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := all(func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
+			list, err := allPages(func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
 				func(m keychain.Member) string { return m.UserID })
 			if err != nil {
 				return err
@@ -95,7 +95,7 @@ func members(o *options) *cobra.Command {
 			return s.Table(cli.List(list), func(w io.Writer) {
 				cli.Row(w, "USER", "MAIL ADDRESS", "NAME", "ROLE", "DEFAULT TEAM", "SINCE")
 				for _, m := range list {
-					cli.Row(w, m.UserID, m.Email, m.Name, m.Role, cli.Yes(m.Default), when(&m.AddedAt))
+					cli.Row(w, m.UserID, m.Email, m.Name, m.Role, cli.Yes(m.Default), formatTime(&m.AddedAt))
 				}
 			})
 		}),
@@ -169,23 +169,23 @@ func spendingCommand(o *options) *cobra.Command {
 func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 	type column struct {
 		title string
-		there bool
+		shown bool
 		cell  func(l *spending.Line) any
 	}
 	by := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.By, name) })
 	}
-	whole := len(q.By) == 0 // the default: by team and model
+	byDefault := len(q.By) == 0 // the default: by team and model
 	columns := []column{
 		{"DAY", by("day"), func(l *spending.Line) any { return l.Day }},
-		{"HOUR", by("hour"), func(l *spending.Line) any { return when(l.Hour) }},
-		{"TEAM", whole || by("team"), func(l *spending.Line) any { return teamName(l) }},
+		{"HOUR", by("hour"), func(l *spending.Line) any { return formatTime(l.Hour) }},
+		{"TEAM", byDefault || by("team"), func(l *spending.Line) any { return teamName(l) }},
 		{"USER", by("user"), func(l *spending.Line) any { return deref(l.UserID) }},
 		{"KEY", by("key"), func(l *spending.Line) any { return deref(l.KeyID) }},
 		{"TAG", by("tag"), func(l *spending.Line) any { return deref(l.Tag) }},
 		{"END USER", by("end_user"), func(l *spending.Line) any { return deref(l.EndUser) }},
-		{"PROVIDER", whole || by("provider", "model"), func(l *spending.Line) any { return deref(l.Provider) }},
-		{"MODEL", whole || by("model"), func(l *spending.Line) any { return deref(l.Model) }},
+		{"PROVIDER", byDefault || by("provider", "model"), func(l *spending.Line) any { return deref(l.Provider) }},
+		{"MODEL", byDefault || by("model"), func(l *spending.Line) any { return deref(l.Model) }},
 		{"REQUESTS", true, func(l *spending.Line) any { return l.Requests }},
 		{"SUCCEEDED", true, func(l *spending.Line) any { return l.Succeeded }},
 		{"FAILED", true, func(l *spending.Line) any { return l.Failed }},
@@ -204,7 +204,7 @@ func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 		}},
 		{"UNPRICED", true, func(l *spending.Line) any { return l.UnpricedRequests }},
 	}
-	columns = slices.DeleteFunc(columns, func(c column) bool { return !c.there })
+	columns = slices.DeleteFunc(columns, func(c column) bool { return !c.shown })
 	row := func(cell func(c *column) any) {
 		cells := make([]any, len(columns))
 		for i := range columns {
@@ -236,13 +236,13 @@ func deref(text *string) string {
 func showTeams(w io.Writer, teams ...keychain.Team) {
 	cli.Row(w, "TEAM", "ID", "MEMBERS", "CREATED")
 	for _, t := range teams {
-		cli.Row(w, t.Name, t.ID, t.Members, when(&t.CreatedAt))
+		cli.Row(w, t.Name, t.ID, t.Members, formatTime(&t.CreatedAt))
 	}
 }
 
-// all reads all pages of a list, of pageRows each. It passes the key of the last row of each page to page to get the
+// allPages reads all pages of a list, of pageRows each. It passes the key of the last row of each page to page to get the
 // next one.
-func all[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
+func allPages[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
 	for after := ""; ; after = key(list[len(list)-1]) {
 		rows, err := page(after)
 		if err != nil {

@@ -44,11 +44,11 @@ keyring, so keep its lifetime short.
 		return s.Answer(map[string]any{"user_id": args[0], "token": token, "expires_at": expires}, func(w io.Writer) {
 			// The token is alone on standard output, so that $(tollgate keychain token alice) works.
 			_, _ = fmt.Fprintln(w, token)
-			if localOff(gjson.ParseBytes(s.App.Whole())) {
+			if localOff(gjson.ParseBytes(s.App.ConfigJSON())) {
 				s.Note("This configuration has `local off`: none of its sites accepts the token.")
 				return
 			}
-			s.Note("The token is valid for %s until %s.", cli.Cell(args[0]), when(&expires))
+			s.Note("The token is valid for %s until %s.", cli.Cell(args[0]), formatTime(&expires))
 		})
 	})
 	return cmd

@@ -45,9 +45,9 @@ type request struct {
 func newRequest(r *spending.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
-		Tier: known(r.Tier.String()), Provider: known(r.Provider), Model: known(r.Model), ProviderKey: known(r.ProviderKey),
+		Tier: textOrNull(r.Tier.String()), Provider: textOrNull(r.Provider), Model: textOrNull(r.Model), ProviderKey: textOrNull(r.ProviderKey),
 		Stream: r.Stream,
-		Status: r.Status, Code: known(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
+		Status: r.Status, Code: textOrNull(r.Code), Attempts: r.Attempts, FailedAttempts: cli.List(r.FailedAttempts),
 		InputTokens: r.InputTokens, CachedTokens: r.CachedTokens, OutputTokens: r.OutputTokens,
 		ReasoningTokens: r.ReasoningTokens, UsageSource: r.UsageSource, LatencyMS: milliseconds(r.Latency),
 		ServedAs: cli.List(r.ServedAs), ServerTools: r.ServerTools,
@@ -65,8 +65,8 @@ func newRequest(r *spending.Record) request {
 	return out
 }
 
-// known returns nil for an empty text.
-func known(text string) *string {
+// textOrNull returns nil for an empty text.
+func textOrNull(text string) *string {
 	if text == "" {
 		return nil
 	}
@@ -83,7 +83,7 @@ func usageCommands(o *options) *cobra.Command {
 	}
 	limit := cmd.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
 	before := cmd.Flags().Int64("before", 0, "List only requests before the one with this id")
-	cmd.RunE = o.show(func(s *session) error {
+	cmd.RunE = o.runForUser(func(s *session) error {
 		if *limit < 1 || *limit > 500 {
 			return fmt.Errorf("--limit must be from 1 to 500")
 		}
@@ -118,7 +118,7 @@ func showRequests(w io.Writer, records []spending.Record) {
 		if r.CostKnown {
 			cost = strconv.FormatFloat(float64(r.CostMicroUSD)/1e6, 'f', 6, 64)
 		}
-		cli.Row(w, r.ID, when(&r.At), r.AskedModel, answered, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
+		cli.Row(w, r.ID, formatTime(&r.At), r.AskedModel, answered, status, r.Attempts, r.InputTokens, r.OutputTokens, cost,
 			strconv.FormatFloat(r.Latency.Seconds(), 'f', 3, 64))
 	}
 }

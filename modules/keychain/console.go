@@ -18,9 +18,9 @@ type Console struct {
 	management.ConsoleOptions
 }
 
-// make creates the console with the options. It returns nil if the console is off. A nil receiver stands for the
+// create creates the console with the options. It returns nil if the console is off. A nil receiver stands for the
 // defaults.
-func (c *Console) make(bar func(*http.Request) look.Bar) (*management.Console, error) {
+func (c *Console) create(bar func(*http.Request) look.Bar) (*management.Console, error) {
 	if c == nil {
 		return management.NewConsole(management.ConsoleOptions{Bar: bar})
 	}

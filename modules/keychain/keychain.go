@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 	"github.com/tollgate-gateway/tollgate/modules/apiauth"
-	"github.com/tollgate-gateway/tollgate/modules/gateway"
+	gatewayapp "github.com/tollgate-gateway/tollgate/modules/gateway"
 	"github.com/tollgate-gateway/tollgate/modules/mailserver"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -69,7 +69,7 @@ type Handler struct {
 	// handlers of a configuration share one log. Default: 90d.
 	RequestLog caddy.Duration `json:"request_log,omitempty"`
 
-	app     *gateway.App
+	app     *gatewayapp.App
 	logger  *zap.Logger
 	service *management.Service
 	router  *rest.Router
@@ -87,20 +87,20 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision gets the app and checks the options.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	app, err := gateway.From(ctx)
+	app, err := gatewayapp.From(ctx)
 	if err != nil {
 		return err
 	}
 	h.app, h.logger, h.once = app, ctx.Logger(), new(sync.Once)
-	if kept := time.Duration(h.RequestLog); kept != 0 {
-		if kept > 0 && kept < time.Hour {
+	if retention := time.Duration(h.RequestLog); retention != 0 {
+		if retention > 0 && retention < time.Hour {
 			return errors.New("request_log: single requests are kept for an hour at least")
 		}
-		if err := app.KeepRequests(max(kept, 0)); err != nil {
+		if err := app.KeepRequests(max(retention, 0)); err != nil {
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}
-	if err := h.tell(ctx.Logger()); err != nil {
+	if err := h.provisionAlerts(ctx.Logger()); err != nil {
 		return err
 	}
 	policy, err := h.NewUsers.policy()
@@ -123,14 +123,14 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.router = rest.NewRouter("", h.service.Routes())
 	h.service.Bar = app.Bar()
-	h.console, err = h.Console.make(app.Bar())
+	h.console, err = h.Console.create(app.Bar())
 	return err
 }
 
 // Presence implements tollgate.Present.
 func (h *Handler) Presence() tollgate.Presence {
 	p := tollgate.Presence{
-		Service: gateway.Name, Title: "Model gateway",
+		Service: gatewayapp.Name, Title: "Model gateway",
 		Summary: "One address for many language models: keys, limits, usage and a playground.", API: "/docs",
 	}
 	if h.console != nil {
@@ -143,10 +143,10 @@ func (h *Handler) Presence() tollgate.Presence {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.console != nil && h.console.Find(r) {
 		rest.NoSniff(w.Header())
-		return answered(h.console.Serve(w, r))
+		return withStatus(h.console.Serve(w, r))
 	}
 	if h.console != nil && r.URL.Path == "/" {
-		gateway.OfferConsole(r)
+		gatewayapp.OfferConsole(r)
 	}
 	found, ok := h.router.Find(r)
 	if !ok {
@@ -158,25 +158,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
-	kept, err := h.app.Gateway()
+	gw, err := h.app.Gateway()
 	if err != nil && !found.Guest() {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if err != nil { // public routes do not need the gateway, and /health reports the error
-		return answered(found.Serve(w, nil))
+		return withStatus(found.Serve(w, nil))
 	}
 	h.once.Do(func() {
-		h.service.Keychain, h.service.Spending, h.service.Alerts = kept.Keychain, kept.Spending, kept.Alerts
-		h.service.Engine = h.app.Engine(kept, cascade.Options{}.WithDefaults(), h.logger)
+		h.service.Keychain, h.service.Spending, h.service.Alerts = gw.Keychain, gw.Spending, gw.Alerts
+		h.service.Engine = h.app.Engine(gw, cascade.Options{}.WithDefaults(), h.logger)
 	})
 	if subject, ok := apiauth.Subject(r); ok {
-		return answered(found.Serve(w, management.NewCaller(subject.ID, subject.Claims)))
+		return withStatus(found.Serve(w, management.NewCaller(subject.ID, subject.Claims)))
 	}
-	return answered(found.Serve(w, nil))
+	return withStatus(found.Serve(w, nil))
 }
 
-// answered wraps an error so that Caddy has the status of a refusal.
-func answered(err error) error {
+// withStatus wraps an error so that Caddy has the status of a refusal.
+func withStatus(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)
 	}

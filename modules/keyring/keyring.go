@@ -53,8 +53,8 @@ still have, put the new key before the old one and run: tollgate keyring re-encr
 	cli.Group(root, reencryptCommand(o), adopt, wrapCommand(o), unwrapCommand(o))
 }
 
-// far is a keyring whose master keys are encrypted by a key management server.
-type far interface {
+// remoteKeyring is a keyring whose master keys are encrypted by a key management server.
+type remoteKeyring interface {
 	Wrap(ctx context.Context, key []byte) (string, error)
 	Unwrap(ctx context.Context, dir string) ([][]byte, error)
 }
@@ -74,7 +74,7 @@ for example the one of keyring aes.
 	}
 	existing := cmd.Flags().Bool("existing", false, "Read a master key from standard input instead of making one")
 	cmd.RunE = o.Run(func(s *cli.Session, cmd *cobra.Command, _ []string) error {
-		ring, ok := s.App.KeyringModule().(far)
+		ring, ok := s.App.KeyringModule().(remoteKeyring)
 		if !ok {
 			return errNotFar
 		}
@@ -108,7 +108,7 @@ them in the form of keyring aes, for going back to that. Anyone who has both the
 keys and the database can read the secrets.
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
-			ring, ok := s.App.KeyringModule().(far)
+			ring, ok := s.App.KeyringModule().(remoteKeyring)
 			if !ok {
 				return errNotFar
 			}

@@ -28,8 +28,8 @@ type Server struct {
 	Password string `json:"password,omitempty"`
 }
 
-// log is the argument for mails that are only logged.
-const log = "log"
+// logOnly is the argument for mails that are only logged.
+const logOnly = "log"
 
 // Unmarshal parses the option mail. Syntax:
 //
@@ -44,7 +44,7 @@ func Unmarshal(d *caddyfile.Dispenser) (*Server, error) {
 	if !d.AllArgs(&s.URL) {
 		return nil, d.ArgErr()
 	}
-	if s.URL == log {
+	if s.URL == logOnly {
 		s.URL = ""
 	}
 	options := map[string]*string{"from": &s.From, "user": &s.User, "password": &s.Password}

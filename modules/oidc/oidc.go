@@ -84,23 +84,23 @@ func Unmarshal(d *caddyfile.Dispenser) (*Provider, error) {
 	}, "group")
 }
 
-// Called returns the name of the provider.
-func (p *Provider) Called() string { return cmp.Or(p.Label, "single sign-on") }
+// DisplayName returns the name of the provider.
+func (p *Provider) DisplayName() string { return cmp.Or(p.Label, "single sign-on") }
 
 // Make returns the provider, which sends no requests yet. key returns a secret of the service that is the same on all
 // nodes. same is equal for two providers with the same settings.
 func (p *Provider) Make(
 	app *tollgate.App, key func() []byte,
-) (provider *oidclogin.Provider, same [sha256.Size]byte, err error) {
+) (provider *oidclogin.Provider, digest [sha256.Size]byte, err error) {
 	resolved := *p
 	for _, text := range []*string{&resolved.Issuer, &resolved.ClientID, &resolved.ClientSecret} {
 		if *text, err = placeholder.Resolve(*text); err != nil {
-			return nil, same, fmt.Errorf("oidc: %w", err)
+			return nil, digest, fmt.Errorf("oidc: %w", err)
 		}
 	}
-	whole, err := json.Marshal(resolved)
+	settings, err := json.Marshal(resolved)
 	if err != nil {
-		return nil, same, err
+		return nil, digest, err
 	}
 	provider, err = oidclogin.New(oidclogin.Options{
 		Issuer: resolved.Issuer, ClientID: resolved.ClientID, Secret: resolved.ClientSecret, Scopes: p.Scopes,
@@ -108,7 +108,7 @@ func (p *Provider) Make(
 		Networks: app.AllowedNetworks(), Key: key, Counters: func() counters.Store { return app.Counters() },
 	})
 	if err != nil {
-		return nil, same, fmt.Errorf("oidc: %w", err)
+		return nil, digest, fmt.Errorf("oidc: %w", err)
 	}
-	return provider, sha256.Sum256(whole), nil
+	return provider, sha256.Sum256(settings), nil
 }

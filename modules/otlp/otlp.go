@@ -60,8 +60,8 @@ type key struct {
 
 var senders = caddy.NewUsagePool()
 
-// TellUnsent makes the process log what collectors do not accept. Every sender calls it.
-var TellUnsent = sync.OnceFunc(func() {
+// LogUnsent makes the process log what collectors do not accept. Every sender calls it.
+var LogUnsent = sync.OnceFunc(func() {
 	otlp.OnError(func(err error) {
 		caddy.Log().Named("otlp").Warn("telemetry is not sent", zap.Error(err))
 	})
@@ -99,7 +99,7 @@ func (c *Core) Provision(caddy.Context) error {
 			return fmt.Errorf("level: %q is none of: DEBUG, INFO, WARN, ERROR", c.Level)
 		}
 	}
-	TellUnsent()
+	LogUnsent()
 	loaded, _, err := senders.LoadOrNew(k, func() (caddy.Destructor, error) {
 		logs, err := otlp.NewLogs(k.collector, otlp.Service{Name: k.service, Version: tollgate.Version()}, k.level)
 		return sender{logs}, err

@@ -50,8 +50,8 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error { return open(s, args, work) })
 }
 
-// find works like run, but the returned function fails if the database does not exist yet.
-func (o *options) find(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
+// runExisting works like run, but the returned function fails if the database does not exist yet.
+func (o *options) runExisting(work func(s *session, args []string) error) func(*cobra.Command, []string) error {
 	return o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
 		if err := s.App.Exists(runevents.SchemaName); err != nil {
 			return err

@@ -90,10 +90,10 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 			}
 			t := templates[(node+run*len(templates)/g.runs)%len(templates)]
 			// The runs of the nodes are distributed over the interval.
-			at := now.Add(-time.Duration(g.runs-1-run)*g.interval -
+			start := now.Add(-time.Duration(g.runs-1-run)*g.interval -
 				g.interval*time.Duration(g.nodes-1-node)/time.Duration(g.nodes))
 			certname := fmt.Sprintf("node%06d.%s", node, g.domain)
-			payload, err := runevents.Vary(t.payload, certname, at.Sub(t.ended))
+			payload, err := runevents.Vary(t.payload, certname, start.Sub(t.ended))
 			if err != nil {
 				return err
 			}

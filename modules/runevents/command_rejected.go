@@ -19,7 +19,7 @@ func rejectedCommands(o *options) *cobra.Command {
 	retry := &cobra.Command{
 		Use:   "retry <id>... | --all",
 		Short: "Retries rejected commands; those that succeed leave the list",
-		RunE: o.find(func(s *session, args []string) error {
+		RunE: o.runExisting(func(s *session, args []string) error {
 			return s.retry(args, all)
 		}),
 	}
@@ -27,11 +27,11 @@ func rejectedCommands(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "rejected", Short: "Shows and retries commands that could not be stored"},
 		&cobra.Command{
 			Use: "list", Short: "Lists rejected commands, newest first", Args: cobra.NoArgs,
-			RunE: o.find(func(s *session, _ []string) error { return s.listRejected() }),
+			RunE: o.runExisting(func(s *session, _ []string) error { return s.listRejected() }),
 		},
 		&cobra.Command{
 			Use: "show <id>", Short: "Shows a rejected command with its payload", Args: cobra.ExactArgs(1),
-			RunE: o.find((*session).showRejected),
+			RunE: o.runExisting((*session).showRejected),
 		}, retry,
 	)
 }

@@ -87,15 +87,15 @@ func observeCommand(e *runevents.Exchange) {
 	submitted.WithLabelValues(command, cmp.Or(string(e.Outcome), "refused")).Inc()
 }
 
-func observeQuery(route *runevents.Route, status int, whole bool, took time.Duration) {
+func observeQuery(route *runevents.Route, status int, complete bool, duration time.Duration) {
 	if len(route.Methods) == 1 { // information about the server, not a query
 		return
 	}
 	entity := cmp.Or(route.Entity, "any")
 	class := "broken"
-	if whole {
+	if complete {
 		class = strconv.Itoa(status/100) + "xx"
 	}
 	queries.WithLabelValues(entity, class).Inc()
-	querySeconds.WithLabelValues(entity).Observe(took.Seconds())
+	querySeconds.WithLabelValues(entity).Observe(duration.Seconds())
 }

@@ -339,16 +339,16 @@ func (h *Handler) Presence() tollgate.Presence {
 // ServeHTTP serves the routes of the service. Other requests go to next. A request for the root of the site that no
 // handler answers is redirected to the page of the service.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	found, ours := h.service.Find(r)
-	if ours {
+	found, isOurs := h.service.Find(r)
+	if isOurs {
 		rest.NoSniff(w.Header())
 	}
 	switch {
-	case found == nil && ours:
+	case found == nil && isOurs:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route",
 			"there is nothing at this path"))
 	case found == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		return edge.Root(w, r, next, strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
+		return edge.ServeRoot(w, r, next, strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
 	case found == nil:
 		return next.ServeHTTP(w, r)
 	}
@@ -374,26 +374,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // admit returns an error if a client does not have a right.
-func (h *Handler) admit(r *http.Request, need runevents.Right) error {
+func (h *Handler) admit(r *http.Request, right runevents.Right) error {
 	var access *Access
-	var what, option string
-	switch need {
+	var action, option string
+	switch right {
 	case runevents.Submit:
-		access, what, option = h.Submit, "submit commands", "submit"
+		access, action, option = h.Submit, "submit commands", "submit"
 	case runevents.Read:
-		access, what, option = h.Read, "read run events", "read"
+		access, action, option = h.Read, "read run events", "read"
 	default:
 		return nil
 	}
 	if access.allows(r) {
 		return nil
 	}
-	if need == runevents.Submit {
+	if right == runevents.Submit {
 		submitted.WithLabelValues("none", "forbidden").Inc()
 	}
 	return caddyhttp.Error(http.StatusForbidden,
 		apierror.New(http.StatusForbidden, "forbidden", "this client may not %s; see the option %s of run_events",
-			what, option))
+			action, option))
 }
 
 // submit serves a command and records its outcome.
@@ -413,10 +413,10 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, found *runevent
 func (h *Handler) query(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
 	begin := time.Now()
 	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
-	whole := false
-	defer func() { observeQuery(found.Route, recorder.status, whole, time.Since(begin)) }()
+	complete := false
+	defer func() { observeQuery(found.Route, recorder.status, complete, time.Since(begin)) }()
 	found.ServeHTTP(recorder, r)
-	whole = true
+	complete = true
 }
 
 // statusRecorder records the status of an answer.

@@ -118,7 +118,7 @@ type App struct {
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
-	whole  json.RawMessage // the whole configuration, when a command works on it
+	config json.RawMessage // the whole configuration, when a command works on it
 
 	memory   *memory.Budget
 	counters counters.Store

@@ -61,7 +61,7 @@ func (a *App) brandOption(d *caddyfile.Dispenser) error {
 			return d.ArgErr()
 		}
 		if *text = args[0]; option == "logo" || option == "css" {
-			*text = directive.Beside(d, args[0])
+			*text = directive.ResolvePath(d, args[0])
 		}
 		return nil
 	})
@@ -81,25 +81,25 @@ func (b *Brand) load() (*look.Brand, error) {
 			return nil, err
 		}
 	}
-	made := &look.Brand{
+	brand := &look.Brand{
 		Name: resolved.Name, Accent: resolved.Accent, AccentDark: resolved.AccentDark, Footer: resolved.Footer,
 	}
-	for option, text := range map[string]string{"name": made.Name, "footer": made.Footer} {
+	for option, text := range map[string]string{"name": brand.Name, "footer": brand.Footer} {
 		if strings.ContainsFunc(text, unicode.IsControl) {
 			return nil, fmt.Errorf("%s: must be one line of text", option)
 		}
 	}
 	var err error
-	if made.Logo, err = brandFile(resolved.Logo); err != nil {
+	if brand.Logo, err = brandFile(resolved.Logo); err != nil {
 		return nil, fmt.Errorf("logo: %w", err)
 	}
-	if made.CSS, err = brandFile(resolved.CSS); err != nil {
+	if brand.CSS, err = brandFile(resolved.CSS); err != nil {
 		return nil, fmt.Errorf("css: %w", err)
 	}
-	if err := made.Validate(); err != nil {
+	if err := brand.Validate(); err != nil {
 		return nil, err
 	}
-	return made, nil
+	return brand, nil
 }
 
 // brandFile reads a file. It returns nil for an empty name.

@@ -100,7 +100,7 @@ func noDatabase(file string) error {
 // An empty configFile means ./Caddyfile if it exists, and else the defaults of App. An empty adapter is chosen by the
 // name of the file, as Caddy's own commands do. The caller calls end to release everything.
 func Load(configFile, adapter string) (a *App, end func(), err error) {
-	whole, raw, err := appConfig(configFile, adapter)
+	config, raw, err := appConfig(configFile, adapter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 	}
 	guests, cancel := caddy.NewContext(base)
 	guests.Context = context.WithValue(guests.Context, commandKey{}, true)
-	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate"), whole: whole}
+	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate"), config: config}
 	end = func() {
 		if err := a.release(); err != nil {
 			a.logger.Error("closing the database", zap.Error(err))
@@ -172,7 +172,7 @@ func await(ctx context.Context, db *store.DB) error {
 }
 
 // appConfig returns the configuration in a file, and the part of the app in it. Either is nil if there is none.
-func appConfig(file, adapter string) (whole, app json.RawMessage, err error) {
+func appConfig(file, adapter string) (configuration, app json.RawMessage, err error) {
 	text, name, err := readConfig(file)
 	if err != nil || text == nil {
 		return nil, nil, err

@@ -56,8 +56,8 @@ func (a *App) Storage(service string) Storage {
 	return a.common
 }
 
-// opening returns a database that knows the release of this program, not started.
-func opening(storage Storage, logger *zap.Logger) (*store.DB, error) {
+// newDatabase returns a database that knows the release of this program, not started.
+func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	db, err := storage.Open(logger)
 	if err == nil {
 		db.SetRelease(Version())
@@ -67,7 +67,7 @@ func opening(storage Storage, logger *zap.Logger) (*store.DB, error) {
 
 // open returns a database that Start opens with a schema.
 func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
-	db, err := Share(a, databases, storage.Key(), func() (*store.DB, error) { return opening(storage, a.logger) },
+	db, err := Share(a, databases, storage.Key(), func() (*store.DB, error) { return newDatabase(storage, a.logger) },
 		func(db *store.DB) error { return db.Close() })
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)

@@ -12,7 +12,7 @@ import (
 func guest[T any](
 	ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage,
 ) (T, error) {
-	var none T
+	var zero T
 	var loaded any
 	var err error
 	if raw == nil {
@@ -21,27 +21,27 @@ func guest[T any](
 		loaded, err = ctx.LoadModule(app, field)
 	}
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	module, ok := loaded.(T)
 	if !ok {
-		return none, fmt.Errorf("module %T cannot be used here", loaded)
+		return zero, fmt.Errorf("module %T cannot be used here", loaded)
 	}
 	return module, nil
 }
 
 // optionsRaw returns the configured options that belong to services. Each is a module tollgate.<name>.
 func (a *App) optionsRaw() map[string]json.RawMessage {
-	given := map[string]json.RawMessage{"catalog": a.CatalogRaw, "first_run": a.FirstRunRaw}
-	maps.DeleteFunc(given, func(_ string, raw json.RawMessage) bool { return raw == nil })
-	return given
+	options := map[string]json.RawMessage{"catalog": a.CatalogRaw, "first_run": a.FirstRunRaw}
+	maps.DeleteFunc(options, func(_ string, raw json.RawMessage) bool { return raw == nil })
+	return options
 }
 
 // Option returns an option of a service, catalog or first_run, as the loaded module tollgate.<name>. It returns nil if
 // the option is not given.
 func (a *App) Option(name string) (any, error) {
-	raw, given := a.optionsRaw()[name]
-	if loaded, ok := a.options[name]; ok || !given {
+	raw, isSet := a.optionsRaw()[name]
+	if loaded, ok := a.options[name]; ok || !isSet {
 		return loaded, nil
 	}
 	loaded, err := a.ctx.LoadModuleByID("tollgate."+name, raw)

@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// held has the database files that this process serves. Its configurations share them, but no other process may serve
+// heldFiles has the database files that this process serves. Its configurations share them, but no other process may serve
 // them.
-var held = caddy.NewUsagePool()
+var heldFiles = caddy.NewUsagePool()
 
 // holdFiles locks the database files for this process.
 func (a *App) holdFiles() error {
@@ -24,7 +24,7 @@ func (a *App) holdFiles() error {
 		if file == "" || slices.ContainsFunc(a.opened[:i], func(before opened) bool { return before.db == o.db }) {
 			continue
 		}
-		_, err := Share(a, held, file,
+		_, err := Share(a, heldFiles, file,
 			func() (func(), error) { return store.HoldSQLite(a.ctx, file) },
 			func(release func()) error {
 				release()

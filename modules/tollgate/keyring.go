@@ -170,13 +170,13 @@ func (a *App) takeKeyrings() error {
 	}
 	a.base = base
 	for _, s := range a.sealings {
-		held, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watched, error) {
+		ring, err := Share(a, sealedRings, sealedKey{key, s.service, s.key}, func() (*watched, error) {
 			return watch(sealed.New(s.db, s.service, base, s.sample, a.logger)), nil
 		}, (*watched).close)
 		if err != nil {
 			return fmt.Errorf("keyring: %w", err)
 		}
-		s.ring = held.Ring
+		s.ring = ring.Ring
 	}
 	return nil
 }
@@ -234,11 +234,11 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 			_ = s.db.WaitReady(patient)
 			cancel()
 		}
-		held, err := sealed.Held(ctx, s.db, s.service, s.sample)
+		hasSecrets, err := sealed.Held(ctx, s.db, s.service, s.sample)
 		if err != nil && !errors.Is(err, store.ErrUnavailable) {
 			return nil, err
 		}
-		if held {
+		if hasSecrets {
 			return nil, fmt.Errorf(
 				"the database has secrets, but the key file %s that opens them is gone: put it back from its copy; "+
 					"if it is lost: tollgate keyring adopt --service %s, then store them again", file, s.service)

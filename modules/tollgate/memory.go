@@ -58,11 +58,11 @@ func (a *App) provisionMemory(ctx caddy.Context) error {
 
 // TakeMemory returns the budget for a module that needs nothing else of the app, until it calls release.
 func TakeMemory() (budget *memory.Budget, release func() error, err error) {
-	var alone App
-	if err := alone.takeMemory(memory.Default()); err != nil {
+	var holder App
+	if err := holder.takeMemory(memory.Default()); err != nil {
 		return nil, nil, err
 	}
-	return alone.memory, alone.release, nil
+	return holder.memory, holder.release, nil
 }
 
 func (a *App) takeMemory(size int64) (err error) {

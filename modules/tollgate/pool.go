@@ -36,13 +36,13 @@ func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error)
 		}
 		return &pooled[T]{value, end}, nil
 	})
-	var none T
+	var zero T
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	p, ok := loaded.(*pooled[T])
 	if !ok {
-		return none, errors.New("the pooled value has another type")
+		return zero, errors.New("the pooled value has another type")
 	}
 	a.leases = append(a.leases, func() error {
 		_, err := pool.Delete(key)

@@ -60,9 +60,9 @@ func (a Address) String() string {
 	return a.Scheme + "://" + host + a.Prefix
 }
 
-// from returns what precedes a path of the handler in a link on a page that r asks for: only the prefix if it is on the
+// linkBase returns what precedes a path of the handler in a link on a page that r asks for: only the prefix if it is on the
 // same site. near is smaller for nearer addresses. ok is false if the sender of r cannot get there.
-func (a Address) from(r *http.Request) (base string, near int, ok bool) {
+func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
 	if port == defaultPort(scheme) {
@@ -76,13 +76,13 @@ func (a Address) from(r *http.Request) (base string, near int, ok bool) {
 	case strings.HasPrefix(a.Host, "*."):
 		return "", 0, false
 	}
-	there := a
-	there.Host = cmp.Or(a.Host, name)
-	near = 2
+	site := a
+	site.Host = cmp.Or(a.Host, name)
+	distance = 2
 	if a.Scheme == "https" {
-		near = 1
+		distance = 1
 	}
-	return there.String(), near, true
+	return site.String(), distance, true
 }
 
 // covers reports whether a site with the host of the address answers to a name.
@@ -94,8 +94,8 @@ func (a Address) covers(name string) bool {
 	return a.Host == "" || strings.EqualFold(a.Host, name)
 }
 
-// has reports whether the matchers in front of the handler let a path pass.
-func (a Address) has(path string) bool {
+// admits reports whether the matchers in front of the handler let a path pass.
+func (a Address) admits(path string) bool {
 	return len(a.paths) == 0 || slices.ContainsFunc(a.paths, func(pattern string) bool {
 		if prefix, open := strings.CutSuffix(pattern, "*"); open {
 			return strings.HasPrefix(a.Prefix+path, prefix)
@@ -109,11 +109,11 @@ func (a Address) has(path string) bool {
 func (m *Mounted) URL(r *http.Request, path string) string {
 	found, nearest := "", 0
 	for _, a := range m.Addresses {
-		if path == "" || !a.has(path) {
+		if path == "" || !a.admits(path) {
 			continue
 		}
-		if base, near, ok := a.from(r); ok && (found == "" || near < nearest) {
-			found, nearest = base+path, near
+		if base, distance, ok := a.linkBase(r); ok && (found == "" || distance < nearest) {
+			found, nearest = base+path, distance
 		}
 	}
 	return found
@@ -158,8 +158,8 @@ func (a *App) findServices() {
 	for _, name := range slices.Sorted(maps.Keys(servers.Servers)) {
 		server := servers.Servers[name]
 		w := &walk{server: server, all: &all}
-		for _, at := range listening(servers, server) {
-			w.routes(server.Routes, at, 0)
+		for _, address := range listening(servers, server) {
+			w.routes(server.Routes, address, 0)
 		}
 	}
 	slices.SortStableFunc(all, func(m, n *Mounted) int {
@@ -185,15 +185,15 @@ func boolCompare(x, y bool) int {
 func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
 	plain := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
 	for _, text := range server.Listen {
-		at, err := caddy.ParseNetworkAddress(text)
-		if err != nil || at.IsUnixNetwork() || at.IsFdNetwork() { // no URL leads there
+		address, err := caddy.ParseNetworkAddress(text)
+		if err != nil || address.IsUnixNetwork() || address.IsFdNetwork() { // no URL leads there
 			continue
 		}
-		a := Address{Scheme: "http", Here: ofMachine(at.Host)}
-		if len(server.TLSConnPolicies) > 0 && int(at.StartPort) != plain {
+		a := Address{Scheme: "http", Here: ofMachine(address.Host)}
+		if len(server.TLSConnPolicies) > 0 && int(address.StartPort) != plain {
 			a.Scheme = "https"
 		}
-		if a.Port = strconv.FormatUint(uint64(at.StartPort), 10); a.Port == defaultPort(a.Scheme) {
+		if a.Port = strconv.FormatUint(uint64(address.StartPort), 10); a.Port == defaultPort(a.Scheme) {
 			a.Port = ""
 		}
 		all = append(all, a)
@@ -232,71 +232,71 @@ type walk struct {
 // maxDepth limits how deep routes nest, since a named route may invoke itself.
 const maxDepth = 50
 
-func (w *walk) routes(routes caddyhttp.RouteList, at Address, depth int) {
+func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 	if depth > maxDepth {
 		return
 	}
 	for _, route := range routes {
 		if len(route.MatcherSets) == 0 { // later routes do not see what it strips from the path either
-			at = w.handlers(route.Handlers, at, depth)
+			address = w.handlers(route.Handlers, address, depth)
 			continue
 		}
-		for _, at := range narrowed(at, route.MatcherSets) {
-			w.handlers(route.Handlers, at, depth)
+		for _, inner := range narrowed(address, route.MatcherSets) {
+			w.handlers(route.Handlers, inner, depth)
 		}
 	}
 }
 
 // handlers walks the handlers of a route and returns the address that applies to what follows them.
-func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, at Address, depth int) Address {
+func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address, depth int) Address {
 	for _, handler := range handlers {
 		switch handler := handler.(type) {
 		case *caddyhttp.Subroute:
-			w.routes(handler.Routes, at, depth+1)
+			w.routes(handler.Routes, address, depth+1)
 		case *caddyhttp.Invoke:
 			if named := w.server.NamedRoutes[handler.Name]; named != nil {
-				w.routes(caddyhttp.RouteList{*named}, at, depth+1)
+				w.routes(caddyhttp.RouteList{*named}, address, depth+1)
 			}
 		case *rewrite.Rewrite:
 			if strip := handler.StripPathPrefix; strip != "" && !strings.Contains(strip, "{") {
-				at.Prefix += "/" + strings.Trim(strip, "/")
+				address.Prefix += "/" + strings.Trim(strip, "/")
 			}
 		case Present:
-			w.add(handler.Presence(), at)
+			w.add(handler.Presence(), address)
 		}
 	}
-	return at
+	return address
 }
 
 // narrowed returns the addresses that are left of one behind sets of matchers.
-func narrowed(at Address, sets caddyhttp.MatcherSets) []Address {
+func narrowed(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
-		one := at
-		hosts := []string{at.Host}
+		narrow := outer
+		hosts := []string{outer.Host}
 		for _, matcher := range set {
 			switch matcher := matcher.(type) {
 			case caddyhttp.MatchHost:
-				hosts = known(matcher)
+				hosts = resolveHosts(matcher)
 			case *caddyhttp.MatchHost:
-				hosts = known(*matcher)
+				hosts = resolveHosts(*matcher)
 			case caddyhttp.MatchPath:
-				one.paths = matcher
+				narrow.paths = matcher
 			case *caddyhttp.MatchPath:
-				one.paths = *matcher
+				narrow.paths = *matcher
 			}
 		}
 		for _, host := range hosts {
-			address := one
-			address.Host, address.Here = host, at.Here || ofMachine(host)
+			address := narrow
+			address.Host, address.Here = host, outer.Here || ofMachine(host)
 			all = append(all, address)
 		}
 	}
 	return all
 }
 
-// known resolves the placeholders of hosts. It leaves out hosts that depend on the request, since they have no address.
-func known(hosts []string) (all []string) {
+// resolveHosts resolves the placeholders of hosts. It leaves out hosts that depend on the request, since they have no address.
+func resolveHosts(hosts []string) (all []string) {
 	for _, host := range hosts {
 		if host = caddy.NewReplacer().ReplaceKnown(host, ""); !strings.Contains(host, "{") && host != "" {
 			all = append(all, host)
@@ -306,18 +306,18 @@ func known(hosts []string) (all []string) {
 }
 
 // add adds a handler to the service it belongs to.
-func (w *walk) add(p Presence, at Address) {
+func (w *walk) add(p Presence, address Address) {
 	i := slices.IndexFunc(*w.all, func(m *Mounted) bool {
 		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API &&
 			(m.Visible == nil) == (p.Visible == nil)
 	})
 	if i < 0 {
-		*w.all = append(*w.all, &Mounted{Presence: p, Addresses: []Address{at}})
+		*w.all = append(*w.all, &Mounted{Presence: p, Addresses: []Address{address}})
 		return
 	}
 	m := (*w.all)[i]
 	if previous := m.Visible; previous != nil {
 		m.Visible = func(r *http.Request) bool { return previous(r) || p.Visible(r) }
 	}
-	m.Addresses = append(m.Addresses, at)
+	m.Addresses = append(m.Addresses, address)
 }

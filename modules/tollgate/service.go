@@ -66,8 +66,8 @@ type Option struct {
 	// Read checks the words after the name and returns those to use. Default: the option is taken as it was written,
 	// with its block.
 	Read func(d *caddyfile.Dispenser) ([]caddyfile.Token, error)
-	// Instead names another option that excludes this one. Default: none.
-	Instead string
+	// Excludes names another option that excludes this one. Default: none.
+	Excludes string
 }
 
 // Cost is what a request takes from a budget.
@@ -255,8 +255,8 @@ func (s *Service) read(d *caddyfile.Dispenser, w *written) (map[string]any, erro
 		}
 	}
 	for _, o := range s.Options {
-		if values[o.Name] != nil && values[o.Instead] != nil {
-			return nil, d.Errf("%s stands instead of %s: give one of them", o.Name, o.Instead)
+		if values[o.Name] != nil && values[o.Excludes] != nil {
+			return nil, d.Errf("%s stands instead of %s: give one of them", o.Name, o.Excludes)
 		}
 	}
 	if block != nil {

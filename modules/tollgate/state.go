@@ -42,7 +42,7 @@ func (a *App) databases() (all []backup.Database, err error) {
 			return nil
 		}
 		seen[storage.Key()] = true
-		db, err := opening(storage, a.logger)
+		db, err := newDatabase(storage, a.logger)
 		if err != nil {
 			return fmt.Errorf("database %s: %w", name, err)
 		}
@@ -62,7 +62,7 @@ func (a *App) databases() (all []backup.Database, err error) {
 // Existing removes what does not exist from a state. A missing database file is an error, except for the common
 // database if it is the default and there are others.
 func (a *App) Existing(s backup.State) (backup.State, error) {
-	var there []backup.Database
+	var existing []backup.Database
 	for _, d := range s.Databases {
 		file := d.DB.File()
 		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
@@ -71,9 +71,9 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 			}
 			return s, noDatabase(file)
 		}
-		there = append(there, d)
+		existing = append(existing, d)
 	}
-	s.Databases = there
+	s.Databases = existing
 	if s.KeyFile != "" {
 		if _, err := os.Stat(s.KeyFile); errors.Is(err, fs.ErrNotExist) {
 			s.KeyFile = ""
@@ -122,12 +122,12 @@ func WithoutKeys(s backup.State) backup.State {
 	return s
 }
 
-// Whole returns the configuration that a command works on, as JSON.
-func (a *App) Whole() json.RawMessage {
-	if a.whole == nil {
+// ConfigJSON returns the configuration that a command works on, as JSON.
+func (a *App) ConfigJSON() json.RawMessage {
+	if a.config == nil {
 		return json.RawMessage("{}")
 	}
-	return a.whole
+	return a.config
 }
 
 // Handlers calls do for each handler of a service, wherever it is in the configuration that a command works on.
@@ -136,11 +136,11 @@ func (a *App) Handlers(service string, do func(handler json.RawMessage) error) e
 }
 
 func (a *App) handlers(service *Service, do func(handler json.RawMessage) error) error {
-	var whole any
-	if err := json.Unmarshal(a.Whole(), &whole); err != nil {
+	var config any
+	if err := json.Unmarshal(a.ConfigJSON(), &config); err != nil {
 		return err
 	}
-	return handlers(whole, service.Handlers, do)
+	return handlers(config, service.Handlers, do)
 }
 
 func handlers(in any, names []string, do func(handler json.RawMessage) error) error {

@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// began is when the process began.
-var began = time.Now()
+// processStart is when the process began.
+var processStart = time.Now()
 
 // Began returns when the process began, and when the configuration was loaded.
-func (a *App) Began() (process, configuration time.Time) { return began, a.loaded }
+func (a *App) Began() (process, configuration time.Time) { return processStart, a.loaded }
 
 // ServedDatabase is a database that services of the configuration use.
 type ServedDatabase struct {

@@ -27,14 +27,14 @@ func (t *translation) convert() *conversion {
 	t.once.Do(func() {
 		result := new(conversion)
 		result.err = t.write(result)
-		t.made.Store(result)
+		t.conversion.Store(result)
 	})
-	return t.made.Load()
+	return t.conversion.Load()
 }
 
 // failure returns the error of the conversion. It returns nil if it succeeded or has not happened yet.
 func (t *translation) failure() error {
-	if result := t.made.Load(); result != nil {
+	if result := t.conversion.Load(); result != nil {
 		return result.err
 	}
 	return nil
@@ -62,8 +62,8 @@ func (t *translation) write(result *conversion) error {
 
 // write writes a request for the server.
 func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
-	if ask.Own != nil {
-		return hub.Written{}, ask.Own
+	if ask.OwnFormatError != nil {
+		return hub.Written{}, ask.OwnFormatError
 	}
 	model := catalog.Model{
 		Provider: server.Code, ID: h.Model, Family: ask.Model, Tools: true, JSONSchema: true, Prefill: true,
@@ -84,13 +84,13 @@ func (h *Handler) write(ask *hub.Request) (hub.Written, error) {
 
 // pass returns the translation of the server's answer into the client's format. whole means that the answer is not an
 // event stream.
-func (t *translation) pass(ask *hub.Request, whole bool) hub.Pass {
+func (t *translation) pass(ask *hub.Request, complete bool) hub.Pass {
 	reply := hub.Reply{Created: time.Now(), Seal: func(s hub.State) string { return t.handler.sealer.Seal("", s) }}
 	if t.Format.Facts().CountsFirst && ask.Stream {
 		reply.InputTokens = hub.CountTokens(ask)
 	}
 	from, to := formats.Chat().NewReader(&server), t.Format.NewWriter
-	if ask.Stream && whole {
+	if ask.Stream && complete {
 		return hub.Streamed(from, to(ask, reply), to(ask, reply))
 	}
 	return hub.Translate(from, to(ask, reply))

@@ -210,13 +210,13 @@ type translation struct {
 
 	// The transport of reverse_proxy reads the body in a goroutine of its own, and the server may answer before the
 	// body has been read.
-	begun atomic.Bool // a later handler has begun to read the body, or has closed it
-	once  sync.Once
-	made  atomic.Pointer[conversion]
+	begun      atomic.Bool // a later handler has begun to read the body, or has closed it
+	once       sync.Once
+	conversion atomic.Pointer[conversion]
 
 	mu    sync.Mutex
 	ended bool        // the conversion is no longer needed
-	held  *wire.Lease // memory of the client's body and of its conversion
+	lease *wire.Lease // memory of the client's body and of its conversion
 }
 
 // hold keeps the memory of the body until release is called, or frees it if that has already happened.
@@ -227,7 +227,7 @@ func (t *translation) hold(lease *wire.Lease) {
 		lease.Give()
 		return
 	}
-	t.held = lease
+	t.lease = lease
 }
 
 // release frees the memory of the body.
@@ -235,12 +235,12 @@ func (t *translation) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
-	t.held.Give()
-	t.held = nil
+	t.lease.Give()
+	t.lease = nil
 }
 
-// behind reports whether an answer comes from a chat server, and not from a handler that never reads the body.
-func (t *translation) behind(status int) bool {
+// fromServer reports whether an answer comes from a chat server, and not from a handler that never reads the body.
+func (t *translation) fromServer(status int) bool {
 	if t.begun.Load() {
 		return true
 	}

@@ -39,7 +39,7 @@ const (
 const (
 	undecided = iota
 	untouched // passed on: it comes from a handler that took the request or never read it
-	whole     // translated when it is complete
+	buffered  // translated when it is complete
 	streamed  // translated event by event
 	refused   // an error of the server
 )
@@ -52,7 +52,7 @@ type writer struct {
 	status int
 	err    error // sent in place of a refused answer
 	pass   hub.Pass
-	kept   []byte       // the answer so far, in the modes whole and refused
+	reply  []byte       // the answer so far, in the modes whole and refused
 	share  memory.Share // for kept and its translation, or for events of unusual size
 
 	events *wire.EventReader
@@ -76,7 +76,7 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	if w.t.Taken() || !w.t.behind(status) {
+	if w.t.Taken() || !w.t.fromServer(status) {
 		w.mode = untouched
 		w.ResponseWriter.WriteHeader(status)
 		return
@@ -90,12 +90,12 @@ func (w *writer) WriteHeader(status int) {
 		w.mode, w.err = refused, result.err
 		return
 	}
-	w.mode = whole
+	w.mode = buffered
 	media, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
 	if result.request.Stream && strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
 		w.mode = streamed
 	}
-	w.pass = w.t.pass(result.request, w.mode == whole)
+	w.pass = w.t.pass(result.request, w.mode == buffered)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
 		w.Header().Del(name)
 	}
@@ -139,9 +139,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	case untouched:
 		return w.ResponseWriter.Write(p)
 	case refused:
-		w.kept = append(w.kept, p[:min(len(p), maxError-len(w.kept))]...)
+		w.reply = append(w.reply, p[:min(len(p), maxError-len(w.reply))]...)
 		return len(p), nil
-	case whole:
+	case buffered:
 		return len(p), w.keep(p)
 	}
 	return len(p), w.stream(p)
@@ -151,35 +151,35 @@ var errTooLarge = errors.New("the answer is larger than 32 MiB")
 
 // keep adds a part of an answer that is translated when it is complete.
 func (w *writer) keep(p []byte) error {
-	size := len(w.kept) + len(p)
+	size := len(w.reply) + len(p)
 	if size > maxReply {
 		return errTooLarge
 	}
-	if size > cap(w.kept) {
-		grown := min(max(2*cap(w.kept), size), maxReply)
+	if size > cap(w.reply) {
+		grown := min(max(2*cap(w.reply), size), maxReply)
 		if err := w.share.Grow(w.t.Request.Context(), 2*int64(grown)); err != nil { // the translation needs as much again
-			w.mode, w.err, w.kept = refused, noMemory(err), nil
+			w.mode, w.err, w.reply = refused, noMemory(err), nil
 			w.share.Free()
 			return nil
 		}
-		w.kept = append(make([]byte, 0, grown), w.kept...)
+		w.reply = append(make([]byte, 0, grown), w.reply...)
 	}
-	w.kept = append(w.kept, p...)
+	w.reply = append(w.reply, p...)
 	return nil
 }
 
 // mend replaces invalid UTF-8 in the kept answer, and takes memory if that makes it larger.
 func (w *writer) mend() error {
-	size := wire.ValidUTF8Len(w.kept)
+	size := wire.ValidUTF8Len(w.reply)
 	if size > maxReply {
 		return upstream(errTooLarge)
 	}
-	if size > len(w.kept) {
-		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.kept)+2*size)); err != nil {
+	if size > len(w.reply) {
+		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.reply)+2*size)); err != nil {
 			return noMemory(err)
 		}
 	}
-	w.kept = wire.ValidUTF8(w.kept)
+	w.reply = wire.ValidUTF8(w.reply)
 	return nil
 }
 
@@ -318,7 +318,7 @@ func (w *writer) finish(err error) error {
 	case w.err != nil:
 		return statusError(w.err)
 	case w.mode == refused:
-		e := wire.ParseUpstreamError(w.status, w.kept)
+		e := wire.ParseUpstreamError(w.status, w.reply)
 		status := w.status
 		if status < 400 { // a redirect would lead the client past the translation
 			status = http.StatusBadGateway
@@ -336,11 +336,11 @@ func (w *writer) finish(err error) error {
 			return broken
 		}
 		return w.send()
-	case w.mode == whole:
+	case w.mode == buffered:
 		if err := w.mend(); err != nil {
 			return statusError(err)
 		}
-		answer, broken := w.pass.Whole(nil, w.kept)
+		answer, broken := w.pass.Whole(nil, w.reply)
 		if broken != nil {
 			return statusError(upstream(broken))
 		}
@@ -393,17 +393,17 @@ func failureKind(err error) (code, kind string) {
 	if !ok {
 		return code, kind
 	}
-	says := func(words ...string) bool {
+	contains := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool {
 			return strings.Contains(e.Code, word) || strings.Contains(e.Type, word)
 		})
 	}
 	switch {
-	case says("rate_limit", "RESOURCE_EXHAUSTED") || e.Code == "429":
+	case contains("rate_limit", "RESOURCE_EXHAUSTED") || e.Code == "429":
 		return "rate_limit_exceeded", "rate_limit_error"
-	case says("overloaded", "UNAVAILABLE") || e.Code == "503" || e.Code == "529":
+	case contains("overloaded", "UNAVAILABLE") || e.Code == "503" || e.Code == "529":
 		return code, "overloaded_error"
-	case says("timeout", "DEADLINE_EXCEEDED") || e.Code == "504":
+	case contains("timeout", "DEADLINE_EXCEEDED") || e.Code == "504":
 		return code, "timeout_error"
 	}
 	return code, kind

@@ -14,11 +14,10 @@ func init() {
 }
 
 // Memory keeps the counters of the app tollgate in the memory of this process. It is the default and suits a single
-// node: nothing is stored, so a restart (but not a reload) begins every window anew. Several nodes need
-// tollgate.counters.redis, or each admits the whole budget. It has no options.
+// node. Nothing is stored, so a restart (but not a reload) begins every window anew. Several nodes need
+// tollgate.counters.redis; otherwise each node admits the whole budget. Memory has no options.
 //
-// It keeps at most 1,048,576 keys, about 200 MB. Beyond that a new key replaces an old one, beginning with those whose
-// window ends first.
+// It keeps at most 1,048,576 keys, about 200 MB. Beyond that, a new key replaces the key whose window ends first.
 //
 // In the Caddyfile, inside the tollgate option: counters memory
 type Memory struct{}
@@ -36,10 +35,10 @@ func (Memory) Open(*zap.Logger) (counters.Store, error) {
 	return counters.NewMemory(nil), nil
 }
 
-// key makes the key of Memory's pool entry distinct from those of other modules.
+// key is the type of Memory's key in the pool of counter stores, distinct from the keys of other modules.
 type key struct{}
 
-// Key returns the same key for every Memory, so that windows are kept over reloads.
+// Key returns the same key for every Memory, so that all configurations share the windows.
 func (Memory) Key() any { return key{} }
 
 // UnmarshalCaddyfile sets up the module from Caddyfile tokens:

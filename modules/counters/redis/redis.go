@@ -20,12 +20,11 @@ func init() {
 }
 
 // Redis keeps the counters of the app tollgate on a Redis (7 or later) or Valkey server, so that any number of nodes
-// together admit exactly one budget. Only the server's clock counts; those of the nodes need not agree.
+// together admit exactly one budget. Only the server's clock counts; the nodes' clocks need not agree.
 //
-// The server need not be up when Tollgate starts. While it is down each use of the counters fails, at first after the
-// timeout and then at once, and the connection is restored automatically. How a request is treated meanwhile is a
-// setting of the module that counts it, such as on_error of the budget. A single server is used: Redis Cluster and
-// Sentinel are not supported.
+// The server need not be up when Tollgate starts. While it is down, each use of the counters fails: the first uses
+// after the timeout, later ones at once. The connection is restored automatically. The module that counts a request
+// decides what happens to it meanwhile; see on_error of the budget. Redis Cluster and Sentinel are not supported.
 //
 // In the Caddyfile, inside the tollgate option:
 //
@@ -34,16 +33,16 @@ func init() {
 //		prefix  tollgate:
 //	}
 type Redis struct {
-	// The URL of the server, redis://[user[:password]@]host[:port][/db], or rediss:// for TLS with a certificate that
-	// the system trusts. Write it as {env.NAME} or {file./path}: it holds the password, and the configuration can be
-	// read through the admin API. Special characters of the password are percent-encoded. Required.
+	// URL is the URL of the server, redis://[user[:password]@]host[:port][/db], or rediss:// for TLS with a certificate
+	// that the system trusts. Write it as {env.NAME} or {file./path}, because it contains the password and the admin API
+	// shows the configuration. Special characters in the password are percent-encoded. Required.
 	URL string `json:"url,omitempty"`
 
-	// The time limit of one operation, including connecting; 1ms to 10s. Default: 500ms.
+	// Timeout is the time limit of one operation, including the time to connect, from 1ms to 10s. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
-	// The prefix of every key, for a server that others use too. Nodes that share budgets have the same prefix.
-	// Default: "tollgate:".
+	// Prefix is the prefix of every key, for a server that other programs use too. Nodes that share budgets must have the
+	// same prefix. Default: "tollgate:".
 	Prefix string `json:"prefix,omitempty"`
 
 	url string // URL with its placeholders replaced; a secret
@@ -89,8 +88,7 @@ func (r *Redis) Validate() error {
 	return nil
 }
 
-// Open returns a store that connects when it is first used. logger gets a message when the server is lost and when it
-// is back.
+// Open returns a store that connects at its first use. It logs when the server is lost and when it is back.
 func (r *Redis) Open(logger *zap.Logger) (counters.Store, error) {
 	return counters.NewRedis(r.url, counters.RedisOptions{
 		Timeout: time.Duration(r.Timeout),
@@ -99,7 +97,7 @@ func (r *Redis) Open(logger *zap.Logger) (counters.Store, error) {
 	})
 }
 
-// key identifies a store: equal keys mean the same store. It has a hash of the URL, which holds a password.
+// key identifies a store: equal keys mean the same store. It contains a digest of the URL instead of the password.
 type key struct {
 	url     [sha256.Size]byte
 	timeout caddy.Duration

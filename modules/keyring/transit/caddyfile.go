@@ -28,10 +28,10 @@ func (t *Transit) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
-	if at := map[string]*string{
+	if setting := map[string]*string{
 		"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File,
-	}[option]; at != nil {
-		return directive.Text(d, at)
+	}[option]; setting != nil {
+		return directive.Text(d, setting)
 	}
 	args := d.RemainingArgs()
 	switch option {
@@ -52,11 +52,11 @@ func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 		if len(args) != 1 {
 			return d.ArgErr()
 		}
-		took, err := caddy.ParseDuration(args[0])
-		if err != nil || took <= 0 {
+		timeout, err := caddy.ParseDuration(args[0])
+		if err != nil || timeout <= 0 {
 			return d.Errf("timeout: %q is not a time such as 10s", args[0])
 		}
-		t.Timeout = caddy.Duration(took)
+		t.Timeout = caddy.Duration(timeout)
 	default:
 		return directive.NoOption(d,
 			"unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)

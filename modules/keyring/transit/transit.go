@@ -114,16 +114,16 @@ func (t *Transit) Provision(caddy.Context) error {
 	if t.AppRole == nil {
 		t.AppRole = new(AppRole)
 	}
-	for name, at := range map[string]*string{
+	for name, setting := range map[string]*string{
 		"file": &t.File, "address": &t.Address, "mount": &t.Mount, "key": &t.Name, "ca": &t.CA, "token": &t.Token,
 		"approle.role_id": &t.AppRole.RoleID, "approle.secret_id": &t.AppRole.SecretID,
 		"approle.mount": &t.AppRole.Mount,
 	} {
-		resolved, err := placeholder.Resolve(*at)
+		resolved, err := placeholder.Resolve(*setting)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		*at = strings.TrimSpace(resolved)
+		*setting = strings.TrimSpace(resolved)
 	}
 	for i, text := range t.AES {
 		resolved, err := placeholder.Resolve(text)

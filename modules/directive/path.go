@@ -7,9 +7,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// Beside returns the path of a file or folder that a Caddyfile names. A relative path counts from the folder of that
-// Caddyfile, as with import, since the two are written and moved together.
-func Beside(d *caddyfile.Dispenser, file string) string {
+// ResolvePath returns the path of a file or folder that a Caddyfile names. A relative path is relative to the folder of
+// that Caddyfile, as for import, because such files are usually moved together.
+func ResolvePath(d *caddyfile.Dispenser, file string) string {
 	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "{") { // a placeholder stays as it is
 		return file
 	}

@@ -1,0 +1,62 @@
+package body
+
+import (
+	"context"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// Completion lets earlier handlers act at the end of an answer that a later handler works on in the background, after
+// the request has ended. It is safe for concurrent use.
+type Completion struct {
+	mu    sync.Mutex
+	ended context.Context //nolint:containedctx // the context passed to End; nil before
+	do    []func(ctx context.Context)
+}
+
+const completionVar = "tollgate.answered_later"
+
+// NewCompletion returns a Completion and stores it in the request with the context ctx, which must be a request in
+// Caddy. Earlier handlers get it from CompletionOf.
+func NewCompletion(ctx context.Context) *Completion {
+	l := new(Completion)
+	caddyhttp.SetVar(ctx, completionVar, l)
+	return l
+}
+
+// CompletionOf returns the Completion that a later handler stored in the request with the context ctx. It returns nil
+// if there is no Completion: then the answer is complete when the handler returns.
+func CompletionOf(ctx context.Context) *Completion {
+	if _, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any); !ok {
+		return nil
+	}
+	l, _ := caddyhttp.GetVar(ctx, completionVar).(*Completion)
+	return l
+}
+
+// OnEnd registers f, which End calls. If End was called already, OnEnd calls f before it returns. f gets the context
+// passed to End, which has the placeholders of the answer.
+func (l *Completion) OnEnd(f func(ctx context.Context)) {
+	l.mu.Lock()
+	ended := l.ended
+	if ended == nil {
+		l.do = append(l.do, f)
+	}
+	l.mu.Unlock()
+	if ended != nil {
+		f(ended)
+	}
+}
+
+// End calls the functions that were passed to OnEnd, in their order, with ctx. The handler calls it exactly once, when
+// the answer is complete.
+func (l *Completion) End(ctx context.Context) {
+	l.mu.Lock()
+	l.ended = ctx
+	do := l.do
+	l.mu.Unlock()
+	for _, f := range do {
+		f(ctx)
+	}
+}

@@ -1,0 +1,134 @@
+package cascade
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/formats"
+	"github.com/tollgate-gateway/tollgate/internal/apierror"
+	"github.com/tollgate-gateway/tollgate/modules/body"
+)
+
+// answer answers a request at a path of a format. A zero place means a request for embeddings. The steps before the
+// answer are separate functions: the stack is most of the memory that an open stream holds.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
+	defer h.app.Acquire()()
+	started := time.Now()
+	gw, identity, err := h.client(r)
+	if err != nil {
+		return err
+	}
+	ask := newRequest(r, gw, identity)
+	release := ask.Release
+	defer func() { release() }()
+	k := h.keeper(gw, identity, place.Format)
+	if k != nil {
+		ask.Stored = k
+	}
+	if err = h.read(w, r, ask, &place, gw, identity); err != nil {
+		return err
+	}
+	admission, err := h.admit(r, gw, identity)
+	if err != nil {
+		return err
+	}
+	if k.inBackground() {
+		release = func() {} // the background work releases it
+		return h.background(w, r, ask, k, gw, admission, started)
+	}
+	engine := h.engine(gw)
+	traced := traceOf(r)
+	if traced != nil {
+		engine.Observe = traced.attempt
+	}
+	var used int64
+	defer func() { h.done(r, admission, used) }() // also where the client breaks off
+	w, finish := h.record(w, ask, k)
+	defer finish()
+	result, err := engine.Answer(r.Context(), w, ask)
+	used = account(r, ask, gw, result, traced, started)
+	return statusError(err)
+}
+
+// admit checks the limits of the key and reserves the request's share of them.
+func (h *Handler) admit(
+	r *http.Request, gw *gateway.Gateway, identity *keychain.Identity,
+) (*keychain.Admission, error) {
+	admission, err := gw.Keychain.Admit(r.Context(), h.app.Counters(), identity)
+	return admission, statusError(gateway.Unavailable(err))
+}
+
+// done releases the request's reservation and reports the number of tokens that it used.
+func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
+	if err := admission.Done(r.Context(), tokens); err != nil {
+		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
+	}
+}
+
+// account reports the result of a request to the usage log, the metrics, the trace and the placeholders. It returns the
+// number of tokens that the request used.
+func account(
+	r *http.Request, ask *cascade.Request, gw *gateway.Gateway, result *cascade.Result, t *traced, started time.Time,
+) (tokens int64) {
+	record := ask.Record(result, started)
+	gw.Usage.Add(record)
+	observeRequest(&record, result)
+	t.request(&record)
+	publish(r, &record)
+	return record.InputTokens + record.OutputTokens
+}
+
+// engine returns a cascade that counts its attempts in the metrics.
+func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
+	engine := h.app.Engine(gw, h.options, h.logger)
+	engine.Observe = observeAttempt
+	return engine
+}
+
+// count answers a request for the number of tokens in a text.
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.Counter, place *formats.Place) error {
+	defer h.app.Acquire()()
+	gw, identity, err := h.client(r)
+	if err != nil {
+		return err
+	}
+	text, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
+	if err != nil {
+		return err
+	}
+	ask := newRequest(r, gw, identity)
+	ask.Header = headers(r, format)
+	if k := h.keeper(gw, identity, format); k != nil {
+		ask.Stored = k
+	}
+	if text, lease, err = h.expand(r, ask, format, text, lease); err != nil {
+		lease.Give()
+		return statusError(err)
+	}
+	defer lease.Give()
+	if err = ask.ReadCount(format, text, place.Options(r.Header)); err != nil {
+		return statusError(err)
+	}
+	if ask.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
+		return statusError(gateway.Unavailable(err))
+	}
+	tokens, err := h.engine(gw).CountTokens(r.Context(), ask)
+	if err != nil {
+		return statusError(err)
+	}
+	return body.WriteCount(w, format, tokens)
+}
+
+// statusError wraps an error so that Caddy has its HTTP status.
+func statusError(err error) error {
+	if e, ok := apierror.From(err); ok {
+		return caddyhttp.Error(e.Status, err)
+	}
+	return err
+}
