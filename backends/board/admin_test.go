@@ -947,9 +947,9 @@ func TestSettleAll(t *testing.T) {
 	})
 }
 
-// TestSettleWhatWasSeen checks that a decision on a held post is refused if the post, its title or its files have
+// TestSettleChangedPost checks that a decision on a held post is refused if the post, its title or its files have
 // changed since the moderator saw them.
-func TestSettleWhatWasSeen(t *testing.T) {
+func TestSettleChangedPost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestAdopt checks that an adopted actor has the settings of the service that adopts it, without another read of the
-// database unless the rights have changed since.
-func TestAdopt(t *testing.T) {
+// TestAdoptActor checks that an adopted actor has the settings of the service that adopts it, without another read of
+// the database unless the rights have changed since.
+func TestAdoptActor(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})

@@ -188,7 +188,7 @@ func TestCursorsBelongToTheirForum(t *testing.T) {
 		seen := make(map[int64]bool)
 		after, last := "", kernel.Moment(0)
 		for pages := 0; ; pages++ {
-			var page api.ThreadPage
+			var page threadPage
 			s.do("bob", "GET", public+"?limit=7"+after, "").want(200).into(&page)
 			for _, thread := range page.Data {
 				if seen[thread.ID] {

@@ -26,8 +26,8 @@ func photos(t *testing.T) map[string]string {
 	}
 }
 
-// TestImagesTellNothing checks that nothing of an uploaded image is stored besides the picture.
-func TestImagesTellNothing(t *testing.T) {
+// TestImageMetadataStripped checks that nothing of an uploaded image is stored besides the picture.
+func TestImageMetadataStripped(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, s *site) {
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))

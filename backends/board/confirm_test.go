@@ -148,8 +148,8 @@ func TestPurgeUnconfirmed(t *testing.T) {
 	})
 }
 
-// TestPurgeWaits checks that a member who has asked for the link once more has the time to open it.
-func TestPurgeWaits(t *testing.T) {
+// TestPurgeKeepsValidLinks checks that a member who has asked for the link once more has the time to open it.
+func TestPurgeKeepsValidLinks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)

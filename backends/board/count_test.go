@@ -59,9 +59,9 @@ func TestRepliesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestOnceInParallel checks that of parallel requests with the same idempotency key one is carried out, and all get
-// the same response.
-func TestOnceInParallel(t *testing.T) {
+// TestIdempotencyInParallel checks that of parallel requests with the same idempotency key one is carried out, and all
+// get the same response.
+func TestIdempotencyInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

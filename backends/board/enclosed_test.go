@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestFilesLate checks that when a request with files is repeated, files which the first request did not store are
-// stored only if the current rules allow it.
-func TestFilesLate(t *testing.T) {
+// TestMissingFilesStoredLater checks that when a request with files is repeated, files which the first request did not
+// store are stored only if the current rules allow it.
+func TestMissingFilesStoredLater(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

@@ -60,13 +60,13 @@ func TestImportDiscourse(t *testing.T) {
 		for number, want := range map[int64]int64{1: 10, 2: 11, 4: 12, 5: 13} {
 			var got int64
 			if err := s.service.Posts.Read(t.Context(), func(c store.Conn) (err error) {
-				got, err = content.MovedAt(c, "discourse", 20, number)
+				got, err = content.MovedPostByNumber(c, "discourse", 20, number)
 				return err
 			}); err != nil || got != here("post", want) {
 				t.Errorf("post %d of the thread is %d, %v", number, got, err)
 			}
 		}
-		if n := here(content.MovedSum, content.SumThere("2732f12a8f18d27cf0fa78ef41091bfa1ccec9ce", false)); n == 0 || n != here("file", 1) {
+		if n := here(content.MovedSum, content.MovedSumID("2732f12a8f18d27cf0fa78ef41091bfa1ccec9ce", false)); n == 0 || n != here("file", 1) {
 			t.Errorf("the sum of the file leads to %d", n)
 		}
 		if got := s.talks("Bert"); got != "A question (Ann, Bert): Ann: secret of <strong>two</strong>, Bert: answer" {

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestNetworkMembers checks the number of members who may join from one network in a day, also in parallel, and that
-// registrations refused for another reason do not count.
-func TestNetworkMembers(t *testing.T) {
+// TestNetworkRegistrationLimit checks the number of members who may join from one network in a day, also in parallel,
+// and that registrations refused for another reason do not count.
+func TestNetworkRegistrationLimit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})

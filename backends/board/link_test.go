@@ -143,9 +143,9 @@ func TestResetOnce(t *testing.T) {
 	})
 }
 
-// TestLinksEnd checks that a link is void after its hour and after every other change of what it leads to, and is not
-// mailed any more then.
-func TestLinksEnd(t *testing.T) {
+// TestLinksExpire checks that a link is void after its hour and after every other change of what it leads to, and is
+// not mailed any more then.
+func TestLinksExpire(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
@@ -235,8 +235,8 @@ func TestLinkMailedAgain(t *testing.T) {
 	})
 }
 
-// TestResetTellsNothing checks that responses and limits are the same whether or not a member has the address.
-func TestResetTellsNothing(t *testing.T) {
+// TestResetRevealsNoAddress checks that responses and limits are the same whether or not a member has the address.
+func TestResetRevealsNoAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
@@ -433,8 +433,8 @@ func TestChangeEmailMeanwhile(t *testing.T) {
 	})
 }
 
-// TestZones checks which time zones a member can set, and that an unknown one means UTC.
-func TestZones(t *testing.T) {
+// TestTimeZones checks which time zones a member can set, and that an unknown one means UTC.
+func TestTimeZones(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), kernel.Options{})
 	bob := s.actor("bob")

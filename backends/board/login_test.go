@@ -126,9 +126,9 @@ func TestRegisterOffline(t *testing.T) {
 	})
 }
 
-// TestOneMailAddress checks that different spellings of a mail address count as the same address, however it was
+// TestMailAddressSpellings checks that different spellings of a mail address count as the same address, however it was
 // entered.
-func TestOneMailAddress(t *testing.T) {
+func TestMailAddressSpellings(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		ctx, composed, other := t.Context(), "ädmin@example.com", " A\u0308dmin@Example.com "

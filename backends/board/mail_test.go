@@ -427,9 +427,9 @@ func TestDigestOfLatePost(t *testing.T) {
 	})
 }
 
-// TestDigestOfBoth checks that a member who follows a forum and a thread in it is mailed about both, also when the
-// member stops following one of them or follows it in another mode.
-func TestDigestOfBoth(t *testing.T) {
+// TestDigestOfForumAndThread checks that a member who follows a forum and a thread in it is mailed about both, also
+// when the member stops following one of them or follows it in another mode.
+func TestDigestOfForumAndThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		site := newDigest(t, db).site
@@ -545,8 +545,8 @@ func TestDigestOfHeldEdit(t *testing.T) {
 	})
 }
 
-// TestReadingIsTold checks that a member is not mailed about posts that the member has read.
-func TestReadingIsTold(t *testing.T) {
+// TestNoMailOfReadPosts checks that a member is not mailed about posts that the member has read.
+func TestNoMailOfReadPosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// TestCorpusThroughTheAPI checks that titles, reasons and messages are returned as JSON text, and that the rendered
+// TestMarkdownCorpus checks that titles, reasons and messages are returned as JSON text, and that the rendered
 // message is safe.
-func TestCorpusThroughTheAPI(t *testing.T) {
+func TestMarkdownCorpus(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

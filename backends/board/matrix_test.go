@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestHiddenStaysHidden requests every route as every kind of actor for every kind of forum. It checks that the
+// TestHiddenLooksMissing requests every route as every kind of actor for every kind of forum. It checks that the
 // response for something hidden is exactly that for something that does not exist, and contains no word of it.
-func TestHiddenStaysHidden(t *testing.T) {
+func TestHiddenLooksMissing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestMayNot checks that each condition alone refuses an action that a member may otherwise do.
-func TestMayNot(t *testing.T) {
+// TestEachConditionRefuses checks that each condition alone refuses an action that a member may otherwise do.
+func TestEachConditionRefuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
@@ -92,8 +92,8 @@ func TestSuspendedAccounts(t *testing.T) {
 	})
 }
 
-// TestOthersTokens checks that members can revoke only their own tokens, and that a token cannot create others.
-func TestOthersTokens(t *testing.T) {
+// TestRevokeForeignToken checks that members can revoke only their own tokens, and that a token cannot create others.
+func TestRevokeForeignToken(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
@@ -156,9 +156,9 @@ func TestFirstPostsHeld(t *testing.T) {
 	})
 }
 
-// TestAsAdministratorWhereNotSeen checks that the log records a right as used by an administrator if the member has
+// TestAsAdministratorInHiddenForum checks that the log records a right as used by an administrator if the member has
 // the right in the forum but does not see the forum.
-func TestAsAdministratorWhereNotSeen(t *testing.T) {
+func TestAsAdministratorInHiddenForum(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

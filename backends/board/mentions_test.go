@@ -149,7 +149,7 @@ func TestMentionMails(t *testing.T) {
 		want("sent")
 		s.write("alice", "Public thread", "@bob, once more")
 		want("after the link in the mail")
-		must(t, s.service.Following.WishMentionMails(ctx, s.actor("bob"), true))
+		must(t, s.service.Following.ChooseMentionMails(ctx, s.actor("bob"), true))
 		s.write("alice", "Public thread", "@bob, hello again")
 		want("switched on", "bob named @bob, hello again")
 	})

@@ -47,8 +47,8 @@ func TestNewNames(t *testing.T) {
 	})
 }
 
-// TestNewNamesAtOnce checks that of many parallel registrations with names that look alike one succeeds.
-func TestNewNamesAtOnce(t *testing.T) {
+// TestNewNamesInParallel checks that of many parallel registrations with names that look alike one succeeds.
+func TestNewNamesInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestDocument checks the document against OpenAPI 3.1 and the route table.
-func TestDocument(t *testing.T) {
+// TestOpenAPIDocument checks the document against OpenAPI 3.1 and the route table.
+func TestOpenAPIDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})

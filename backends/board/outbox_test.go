@@ -167,7 +167,7 @@ func TestWebhooks(t *testing.T) {
 		if err := s.service.Admin.DeleteWebhook(ctx, admin, id); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.service.Admin.DeleteWebhook(ctx, admin, id); !kernel.NotFoundErr(err) {
+		if err := s.service.Admin.DeleteWebhook(ctx, admin, id); !kernel.IsNotFound(err) {
 			t.Error(err)
 		}
 		for range kernel.MaxWebhooks {

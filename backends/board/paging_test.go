@@ -175,7 +175,7 @@ func TestPlaceAt(t *testing.T) {
 			}
 		}
 		_, err := s.service.Posts.PlaceAt(t.Context(), s.actor(""), s.threadOf("Staff thread"), begin, 3)
-		if !kernel.NotFoundErr(err) {
+		if !kernel.IsNotFound(err) {
 			t.Errorf("of a thread that is not seen: %v", err)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestPeople attacks the linking of outside people to members.
-func TestPeople(t *testing.T) {
+// TestPeopleLinking attacks the linking of outside people to members.
+func TestPeopleLinking(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})

@@ -34,7 +34,7 @@ func TestPlans(t *testing.T) {
 		for name, l := range reactions.EveryListing() {
 			statements[name] = l.SQL(d)
 		}
-		if d == store.SQLite { // on PostgreSQL see TestSearchReadsWhatItFinds
+		if d == store.SQLite { // on PostgreSQL see TestSearchReadsFewPosts
 			statements["posts with words"] = search.WordsOfIndex().SQL(d)
 		}
 		maps.Copy(statements, map[string]string{

@@ -157,7 +157,8 @@ func TestPolls(t *testing.T) {
 	})
 }
 
-// TestReactionsAndVotesFlood checks that reactions and votes of a member have a rate in common, which moderators do not.
+// TestReactionsAndVotesFlood checks that reactions and votes of a member have a rate in common, which moderators do
+// not.
 func TestReactionsAndVotesFlood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -186,8 +187,8 @@ func TestReactionsAndVotesFlood(t *testing.T) {
 	})
 }
 
-// TestVotesAtOnce lets members vote at the same time, each several times, and counts again.
-func TestVotesAtOnce(t *testing.T) {
+// TestVotesInParallel lets members vote at the same time, each several times, and counts again.
+func TestVotesInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

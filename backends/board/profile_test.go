@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestProfileIsNoRight checks that changing a profile does not invalidate the cached rights, and that the member sees
+// TestProfileKeepsRights checks that changing a profile does not invalidate the cached rights, and that the member sees
 // the change at once.
-func TestProfileIsNoRight(t *testing.T) {
+func TestProfileKeepsRights(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
@@ -56,9 +56,9 @@ func TestProfileHidden(t *testing.T) {
 	})
 }
 
-// TestProfileCountsWhatIsSeen checks that a profile counts only posts that the reader could read, whatever happens to
+// TestProfileCountsVisiblePosts checks that a profile counts only posts that the reader could read, whatever happens to
 // the posts.
-func TestProfileCountsWhatIsSeen(t *testing.T) {
+func TestProfileCountsVisiblePosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
@@ -129,8 +129,8 @@ func TestProfileCountsWhatIsSeen(t *testing.T) {
 	})
 }
 
-// TestRecordCountsWhatIsSeen checks that the record of an author counts only posts in forums that the moderator sees.
-func TestRecordCountsWhatIsSeen(t *testing.T) {
+// TestRecordCountsVisiblePosts checks that the record of an author counts only posts in forums that the moderator sees.
+func TestRecordCountsVisiblePosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

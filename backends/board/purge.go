@@ -14,7 +14,7 @@ import (
 // How long the board keeps rows that are no longer needed.
 const (
 	keepReads = 90 * 24 * time.Hour
-	keepMails = 7 * 24 * time.Hour // of mails that could not be sent, after they were due
+	keepMails = 7 * 24 * time.Hour // mails that could not be sent, counted from when they were due
 
 )
 

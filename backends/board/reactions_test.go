@@ -193,8 +193,8 @@ func TestReactions(t *testing.T) {
 	})
 }
 
-// TestReactionsAtOnce lets many members react to a post at the same time, each several times.
-func TestReactionsAtOnce(t *testing.T) {
+// TestReactionsInParallel lets many members react to a post at the same time, each several times.
+func TestReactionsInParallel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
@@ -297,8 +297,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// TestReactionsMove checks that reactions, bookmarks and notifications stay with posts that are moved, deleted, archived
-// and restored, and that a thread loses its answer when that leaves it.
+// TestReactionsMove checks that reactions, bookmarks and notifications stay with posts that are moved, deleted,
+// archived and restored, and that a thread loses its answer when that leaves it.
 func TestReactionsMove(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

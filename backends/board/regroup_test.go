@@ -187,7 +187,7 @@ func TestSplit(t *testing.T) {
 			t.Error("the next number is wrong")
 		}
 
-		if left, err := s.service.Posts.ReadThread(t.Context(), s.actor("alice"), thread, 0, 50); err != nil || !slices.Equal(left.Moved, []posts.Elsewhere{{Number: 2, Post: ids[1]}, {Number: 4, Post: ids[3]}}) {
+		if left, err := s.service.Posts.ReadThread(t.Context(), s.actor("alice"), thread, 0, 50); err != nil || !slices.Equal(left.Moved, []posts.MovedPost{{Number: 2, Post: ids[1]}, {Number: 4, Post: ids[3]}}) {
 			t.Errorf("moved from the page: %+v %v", left.Moved, err)
 		}
 		refused(t, "to a later thread", s.service.Moderation.MovePosts(t.Context(), mod, thread, later, ids[2:3]), http.StatusUnprocessableEntity, "later")
@@ -206,8 +206,8 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// TestRegroupAtRandom checks that all counters are exact after any order of merges, splits, moves and decisions.
-func TestRegroupAtRandom(t *testing.T) {
+// TestRandomMovesAndMerges checks that all counters are exact after any order of merges, splits, moves and decisions.
+func TestRandomMovesAndMerges(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
@@ -278,9 +278,9 @@ func TestRegroupAtRandom(t *testing.T) {
 	})
 }
 
-// TestBulk checks that an action is applied to each of several posts, and that what is refused does not keep the
+// TestBulkActions checks that an action is applied to each of several posts, and that what is refused does not keep the
 // others from being done.
-func TestBulk(t *testing.T) {
+func TestBulkActions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})

@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	requestsFlag     = flag.Int("requests", 600, "requests that TestRequests makes")
-	requestsSeedFlag = flag.Uint64("requests.seed", 1, "what TestRequests begins with")
+	requestsFlag     = flag.Int("requests", 600, "requests that TestRequestsMatchDocument makes")
+	requestsSeedFlag = flag.Uint64("requests.seed", 1, "what TestRequestsMatchDocument begins with")
 )
 
-// TestRequests reads the served document, makes valid and broken requests for every operation in it, and checks every
-// response against it. With `-requests 100000` and another `-requests.seed` it tests more.
-func TestRequests(t *testing.T) {
+// TestRequestsMatchDocument reads the served document, makes valid and broken requests for every operation in it, and
+// checks every response against it. With `-requests 100000` and another `-requests.seed` it tests more.
+func TestRequestsMatchDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true, Mails: func() bool { return true }})

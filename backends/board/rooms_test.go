@@ -14,9 +14,9 @@ import (
 // maxRootMethods bounds what the root of the board does itself. Everything else is a method of a room.
 const maxRootMethods = 25
 
-// TestRooms checks that the packages of the board have each other as named fields, so that each call shows which
-// package it calls, and no object has the methods of all. Only kernel is embedded.
-func TestRooms(t *testing.T) {
+// TestOnlyKernelIsEmbedded checks that the packages of the board have each other as named fields, so that each call
+// shows which package it calls, and no object has the methods of all. Only kernel is embedded.
+func TestOnlyKernelIsEmbedded(t *testing.T) {
 	t.Parallel()
 	sources := parseRooms(t)
 	rooms := map[string]bool{"board.Server": true}

@@ -73,8 +73,8 @@ func TestSearchWalk(t *testing.T) {
 	})
 }
 
-// TestSearchReadsWhatItFinds checks that on PostgreSQL a search for a rare word does not read all posts.
-func TestSearchReadsWhatItFinds(t *testing.T) {
+// TestSearchReadsFewPosts checks that on PostgreSQL a search for a rare word does not read all posts.
+func TestSearchReadsFewPosts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		if db.Dialect() == store.SQLite {

@@ -145,9 +145,9 @@ func TestSeedRefusals(t *testing.T) {
 	})
 }
 
-// TestSeedNamesWhatItRefuses checks that faulty elements of a fixture are left out and reported with their line and
+// TestSeedReportsRefused checks that faulty elements of a fixture are left out and reported with their line and
 // the title of their thread, and that all others are loaded.
-func TestSeedNamesWhatItRefuses(t *testing.T) {
+func TestSeedReportsRefused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})

@@ -114,7 +114,7 @@ func TestTagPage(t *testing.T) {
 			after := ""
 			for {
 				page, err := s.service.Tags.Threads(t.Context(), s.actor(as), tag, after, limit)
-				if kernel.NotFoundErr(err) {
+				if kernel.IsNotFound(err) {
 					return nil
 				}
 				if err != nil {

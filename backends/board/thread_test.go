@@ -70,9 +70,9 @@ func TestScanThreadRejectsMalformed(t *testing.T) {
 	}
 }
 
-// TestRepliesToThreadThatIsHeld checks that while a transaction locks a thread, replies to it wait, and replies to
+// TestRepliesToLockedThread checks that while a transaction locks a thread, replies to it wait, and replies to
 // other threads do not.
-func TestRepliesToThreadThatIsHeld(t *testing.T) {
+func TestRepliesToLockedThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		if db.Dialect() == store.SQLite {

@@ -130,7 +130,7 @@ func TestUnread(t *testing.T) {
 		}
 		guest, err := s.service.Rights.Guest(t.Context())
 		must(t, err)
-		if _, err := s.service.Posts.Unread(t.Context(), guest, "", 10); !kernel.NotFoundErr(err) {
+		if _, err := s.service.Posts.Unread(t.Context(), guest, "", 10); !kernel.IsNotFound(err) {
 			t.Errorf("a guest gets %v", err)
 		}
 		must(t, s.service.Following.MarkForumRead(t.Context(), bob, 0))

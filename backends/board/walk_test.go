@@ -8,11 +8,18 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/api"
+	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/board/posts"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
+
+// threadPage is a response with a page of threads.
+type threadPage struct {
+	Data       []content.ThreadInfo `json:"data"`
+	NextCursor *string              `json:"nextCursor"`
+}
 
 // fill seeds threads of one post each, or one thread of many posts.
 func (s *site) fill(forum string, threads, posts int) {
@@ -56,7 +63,7 @@ func TestWalkThreads(t *testing.T) {
 		seen := make(map[int64]bool)
 		after := ""
 		for page := 0; ; page++ {
-			var p api.ThreadPage
+			var p threadPage
 			s.do("bob", "GET", path("/forums/%d/threads?limit=20%s", s.forum("members"), after), "").want(200).into(&p)
 			for _, thread := range p.Data {
 				if seen[thread.ID] {

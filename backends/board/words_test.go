@@ -39,9 +39,9 @@ func TestWordsAreFolded(t *testing.T) {
 	})
 }
 
-// TestLeavesOfWords checks that on SQLite the index of words has small leaves, so that a reply that merges some of
+// TestWordIndexLeafSize checks that on SQLite the index of words has small leaves, so that a reply that merges some of
 // them does not take long.
-func TestLeavesOfWords(t *testing.T) {
+func TestWordIndexLeafSize(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		if db.Dialect() != store.SQLite {

@@ -101,7 +101,7 @@ func (s *Service) SetPassword(
 ) (cookie string, err error) {
 	p, err := s.confirm(ctx, a, current, address)
 	if err != nil {
-		return "", kernel.FieldOf(err, "current")
+		return "", kernel.WithField(err, "current")
 	}
 	if err := checkNewPassword(password, a.User.Name, ""); err != nil {
 		return "", err
@@ -111,8 +111,8 @@ func (s *Service) SetPassword(
 		return "", err
 	}
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (cookie string, err error) {
-		if err := p.holds(c); err != nil {
-			return cookie, kernel.FieldOf(err, "current")
+		if err := p.checkUnchanged(c); err != nil {
+			return cookie, kernel.WithField(err, "current")
 		}
 		if _, err := c.Exec("UPDATE board_users SET password_hash = ?, password_once = 0 WHERE id = ?",
 			hash, a.ID()); err != nil {
@@ -165,13 +165,13 @@ func (s *Service) IssueOwnToken(
 		return "", err
 	}
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (token string, err error) {
-		if err := p.holds(c); err != nil {
+		if err := p.checkUnchanged(c); err != nil {
 			return token, err
 		}
 		if token, err = s.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return token, err
 		}
-		return token, s.rights.Used(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
+		return token, s.rights.LogIfAdministrator(c, a, "token.issue", rights.TokenIssue, 0, 0, 0)
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	maxCompleted = 8  // names
 	minCompleted = 2  // characters that a name begins with
-	namesRead    = 50 // names that are read for those of active members among them
+	namesRead    = 50 // names that are read, to find active members among them
 )
 
 // completions limits how often a member may call Complete, so that nobody reads the whole list of members with it.

@@ -63,7 +63,7 @@ func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password
 		return kernel.Invalid("email", "same", "this is your mail address already")
 	}
 	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error {
-		if err := p.holds(c); err != nil {
+		if err := p.checkUnchanged(c); err != nil {
 			return err
 		}
 		if err := s.queueLink(c, LinkNotice, "", "u.id = ? AND u.email <> '' AND u.email_key <> ?",

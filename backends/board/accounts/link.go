@@ -106,8 +106,8 @@ func (s *Service) queueLink(c store.Conn, kind, email, condition string, args ..
 	if err != nil {
 		return err
 	}
-	if in := locale.FromContext(c.Context()); in != nil { // the language of the page on which it is asked for
-		if _, err := c.Exec("UPDATE board_links SET language = ? WHERE id = ?", in.Tag(), id); err != nil {
+	if language := locale.FromContext(c.Context()); language != nil { // the language of the current page
+		if _, err := c.Exec("UPDATE board_links SET language = ? WHERE id = ?", language.Tag(), id); err != nil {
 			return err
 		}
 	}
@@ -170,22 +170,22 @@ func (s *Service) askLink(
 	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
 ) error {
 	var wait time.Duration
-	var what string
+	var attempted string
 	err := s.Write(ctx, func(c store.Conn) (err error) {
-		what = "too many mails were asked for, by you or"
+		attempted = "too many mails were asked for, by you or"
 		if user != 0 {
 			if wait, err = LinksOf.Of(kernel.Itoa(user)).Try(c, s.Now()); err != nil || wait > 0 {
 				return err
 			}
 		}
-		what = "too many mails were asked for, to this mail address or"
+		attempted = "too many mails were asked for, to this mail address or"
 		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
-			return err // having to wait is no error, so that the count is committed
+			return err // a wait is not an error here, so that the count is committed
 		}
 		return queue(c)
 	})
 	if err == nil && wait > 0 {
-		err = errWait(wait, what)
+		err = errWait(wait, attempted)
 	}
 	return err
 }

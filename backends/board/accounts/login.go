@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit returns a limit of attempts within a time. what names the limit in the table of attempts, which has
+// attemptLimit returns a limit of attempts within a period. name names the limit in the table of attempts, which has
 // several limits.
-func attemptLimit(what string, limit int64, within time.Duration) attempts.Limit {
-	return attempts.Limit{Table: "board_attempts", What: what, Max: limit, Within: within}
+func attemptLimit(name string, limit int64, period time.Duration) attempts.Limit {
+	return attempts.Limit{Table: "board_attempts", What: name, Max: limit, Within: period}
 }
 
 // The limits of wrong passwords (for a name and a client, and for a client), and of registrations by a client.
@@ -37,12 +37,12 @@ var passwords = password.Rules{Min: 10, Max: 256}
 // up.
 const maxNameBytes = 400
 
-// errWait returns the error (status 429) for a client with too many attempts. what begins the message, and wait is the
-// time until the next attempt.
-func errWait(wait time.Duration, what string) error {
+// errWait returns the error (status 429) for a client with too many attempts. attempted begins the message, and wait is
+// the time until the next attempt.
+func errWait(wait time.Duration, attempted string) error {
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
-		Message: what + " from your address; wait a little and try again",
+		Message: attempted + " from your address; wait a little and try again",
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		return "", err
 	}
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (cookie string, err error) {
-		if err := p.holds(c); err != nil {
+		if err := p.checkUnchanged(c); err != nil {
 			return cookie, err
 		}
 		if err := sessions.End(c, former); err != nil {
@@ -95,7 +95,7 @@ func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, pass
 	}
 	now := s.Now()
 	err = s.Write(ctx, func(c store.Conn) error {
-		if err := p.holds(c); err != nil {
+		if err := p.checkUnchanged(c); err != nil {
 			return err
 		}
 		return sessions.Confirm(c, n.ID, now)
@@ -112,9 +112,9 @@ type proof struct {
 	hash string
 }
 
-// holds returns an error if the member's password, state or ban has changed since the check, as hashing takes long
-// enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
-func (p proof) holds(c store.Conn) error {
+// checkUnchanged returns an error if the member's password, state or ban has changed since the check, as hashing takes
+// long enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
+func (p proof) checkUnchanged(c store.Conn) error {
 	var hash, state string
 	var until kernel.Moment
 	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+
@@ -172,11 +172,11 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	if wait > 0 {
 		return proof{}, errWait(wait, "too many wrong passwords")
 	}
-	good, err := s.Options.Passwords.Verify(ctx, stored, password)
+	matches, err := s.Options.Passwords.Verify(ctx, stored, password)
 	if err != nil {
 		return proof{}, err
 	}
-	if !good || user == nil || user.State == "deleted" {
+	if !matches || user == nil || user.State == "deleted" {
 		return proof{}, errLogin()
 	}
 	current := stored // the hash that is stored when verify returns

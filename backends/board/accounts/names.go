@@ -27,7 +27,7 @@ const (
 
 	// NamesBatch is the number of names that are added in one transaction.
 	NamesBatch  = 500
-	namesLogged = 100 // how many clashes one run logs
+	namesLogged = 100 // the maximum number of clashes that one run logs
 )
 
 // CheckName returns an error if a name is too short, too long, or has characters that would disturb pages.

@@ -116,14 +116,14 @@ func (s *Service) tryRegister(
 	var wait time.Duration
 	var wrong bool
 	var refusal error // kept apart from err, so that the counts are committed
-	var what string
+	var attempted string
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		now := s.Now()
-		what = "too many wrong answers"
+		attempted = "too many wrong answers"
 		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
 			return err
 		}
-		what = "too many registrations"
+		attempted = "too many registrations"
 		if wait, err = NewAccounts.Of(m.Address).Try(c, now); err != nil || wait > 0 {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *Service) tryRegister(
 		if refusal != nil || !mails {
 			return nil
 		}
-		what = "too many mails were asked for, to this mail address or"
+		attempted = "too many mails were asked for, to this mail address or"
 		wait, err = tryLink(c, email, m.Address, now)
 		return err
 	})
@@ -142,7 +142,7 @@ func (s *Service) tryRegister(
 	case err != nil:
 		return err
 	case wait > 0:
-		return errWait(wait, what)
+		return errWait(wait, attempted)
 	case wrong:
 		return kernel.Invalid("answer", "wrong", "the answer is wrong")
 	}

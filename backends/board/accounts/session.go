@@ -67,7 +67,7 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 		return nil, nil, err
 	}
 	if sessions.Due(n.Session, now) {
-		err := s.seen(ctx, n, now)
+		err := s.recordUse(ctx, n, now)
 		if n.Prolonged = err == nil; err != nil {
 			s.Logger.Warn("session not prolonged", zap.Error(err)) // the request can go on nevertheless
 		}
@@ -79,8 +79,8 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 	return &rights.Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, n, nil
 }
 
-// seen records that a session and its member were active at the time now, which prolongs the session.
-func (s *Service) seen(ctx context.Context, n *Session, now time.Time) error {
+// recordUse records that a session and its member were active at the time now, which prolongs the session.
+func (s *Service) recordUse(ctx context.Context, n *Session, now time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), n.User); err != nil {
 			return err

@@ -79,11 +79,11 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	if err := sessions.BeganAt(c, cookie, p.Issuer); err != nil {
 		return "", err
 	}
-	asked := int64(0)
+	confirmed := int64(0)
 	if !p.AuthTime.IsZero() {
-		asked = min(p.AuthTime.UnixMicro(), now.UnixMicro())
+		confirmed = min(p.AuthTime.UnixMicro(), now.UnixMicro())
 	}
-	_, err = c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE secret_hash = ?", asked, secret.Hash(cookie))
+	_, err = c.Exec("UPDATE board_sessions SET confirmed_at = ? WHERE secret_hash = ?", confirmed, secret.Hash(cookie))
 	return cookie, err
 }
 
@@ -100,8 +100,8 @@ func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error
 // identities links people at OpenID providers to members.
 const identities people.Table = "board_identities"
 
-// wording maps reasons to the errors for people who may not sign in.
-var wording = map[string]error{
+// signOnErrors maps reasons to the errors for people who may not sign in.
+var signOnErrors = map[string]error{
 	people.BadSubject:  errNobody,
 	people.NoAddress:   errNobody,
 	people.Unconfirmed: errNobody,
@@ -130,7 +130,7 @@ func (s *Service) rules(access *rights.Access, p *oidclogin.Person) *people.Rule
 		},
 		Join:    func(c store.Conn, email string) (int64, error) { return s.join(c, access, p, email) },
 		Link:    func(c store.Conn, id int64, _ bool) error { return identities.Link(c, id, p.Issuer, p.Subject) },
-		Wording: wording,
+		Wording: signOnErrors,
 	}
 }
 
@@ -204,10 +204,10 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 		if err != nil {
 			return err
 		}
-		switch in := slices.Contains(named, name); {
-		case in && !g.member:
+		switch member := slices.Contains(named, name); {
+		case member && !g.member:
 			enter = append(enter, g)
-		case !in && g.member:
+		case !member && g.member:
 			leave = append(leave, g)
 		}
 	}
@@ -256,6 +256,6 @@ func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g 
 	s.Logger.Warn("single sign-on would leave the board without an administrator: the member stays in the group",
 		zap.String("member", name), zap.String("group", g.name))
 	nobody := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	return s.rights.Note(c, nobody, "member.groups", kernel.JoinDetail(kernel.Brief(name), "stays in "+
-		kernel.Brief(g.name)+" as the last administrator, against single sign-on"))
+	return s.rights.LogChange(c, nobody, "member.groups", kernel.JoinDetail(kernel.ForLog(name), "stays in "+
+		kernel.ForLog(g.name)+" as the last administrator, against single sign-on"))
 }

@@ -45,7 +45,7 @@ type cachedToken struct {
 	token   *rights.Token
 	user    *rights.User
 	hash    [sha256.Size]byte
-	at      time.Time
+	readAt  time.Time
 	version int64
 }
 
@@ -70,7 +70,7 @@ func NewTokens() *Tokens {
 
 // forget removes tokens from the cache, so that they are read from the database again.
 func (t *Tokens) forget(lookups ...string) {
-	t.known.Wait() // entries that are still being added were read before the change
+	t.known.Wait() // entries that are still being added may be from before the change
 	for _, lookup := range lookups {
 		t.known.Del(lookup)
 	}
@@ -141,11 +141,11 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	}
 	now := s.Now()
 	k, ok := s.tokens.known.Get(lookup)
-	if !ok || k.version != access.Version || now.Sub(k.at) >= TokenTTL || now.Before(k.at) {
+	if !ok || k.version != access.Version || now.Sub(k.readAt) >= TokenTTL || now.Before(k.readAt) {
 		if k, err = s.loadToken(ctx, lookup); err != nil {
 			return nil, err
 		}
-		k.at, k.version = now, access.Version
+		k.readAt, k.version = now, access.Version
 	}
 	// The secret is compared even if the token is unknown, so that this takes as long as for a wrong secret.
 	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
@@ -157,7 +157,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= kernel.MomentOf(now):
 		return nil, errToken("expired")
 	}
-	if !k.at.Before(now) { // just read from the database
+	if !k.readAt.Before(now) { // just read from the database
 		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
 	}
 	s.tokens.touch(k.token.ID, kernel.MomentOf(now))
@@ -294,7 +294,7 @@ func (s *Service) RevokeToken(ctx context.Context, text string) error {
 		if n == 0 {
 			return kernel.NotFound()
 		}
-		return rights.BumpPermissions(c) // the new version makes the caches of other nodes read it again
+		return rights.BumpPermissions(c) // the new version makes other nodes read the token again
 	})
 	s.tokens.forget(lookup)
 	return err

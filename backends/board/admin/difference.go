@@ -23,7 +23,7 @@ func Differences(list []Difference) (out []Difference) {
 func InLog(list []Difference) string {
 	lines := make([]string, len(list))
 	for i, d := range list {
-		lines[i] = d.What + ": " + kernel.Brief(d.From) + " → " + kernel.Brief(d.To)
+		lines[i] = d.What + ": " + kernel.ForLog(d.From) + " → " + kernel.ForLog(d.To)
 	}
 	return strings.Join(lines, "; ")
 }

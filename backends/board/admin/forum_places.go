@@ -48,9 +48,9 @@ func reparent(c store.Conn, id, parent int64) error {
 	return err
 }
 
-// ShiftForum moves a forum one position up (by is -1) or down (by is 1) among its siblings. It does nothing if the
+// ShiftForum moves a forum one position up (step is -1) or down (step is 1) among its siblings. It does nothing if the
 // forum is at that end already.
-func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by int) error {
+func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, step int) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, id)
 		if err != nil {
@@ -61,18 +61,18 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, by 
 		if err != nil {
 			return err
 		}
-		at := slices.Index(siblings, id)
-		to := max(0, min(at+by, len(siblings)-1))
-		if to == at {
+		index := slices.Index(siblings, id)
+		to := max(0, min(index+step, len(siblings)-1))
+		if to == index {
 			return nil
 		}
-		siblings = slices.Insert(slices.Delete(siblings, at, at+1), to, id)
+		siblings = slices.Insert(slices.Delete(siblings, index, index+1), to, id)
 		for i, sibling := range siblings {
 			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
 				return err
 			}
 		}
-		return s.rights.NoteIn(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
+		return s.rights.LogForumChange(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
 	})
 }
 
@@ -105,6 +105,6 @@ func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) er
 		if _, err := c.Exec("DELETE FROM board_forums WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "forum.delete", id, kernel.Brief(f.Title))
+		return s.rights.LogForumChange(c, a, "forum.delete", id, kernel.ForLog(f.Title))
 	})
 }

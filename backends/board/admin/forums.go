@@ -61,7 +61,7 @@ type ForumRow struct {
 
 // ForumTree lists all forums, each followed by the forums below it.
 func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumRow, err error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) (list []ForumRow, err error) {
 		rows := make(map[int64]ForumRow)
 		err = c.All(content.CountedForums(c.Dialect()), nil, func(r store.Row) error {
 			f, err := content.ScanCounted(r)
@@ -88,7 +88,7 @@ func (s *Service) ForumTree(ctx context.Context, a *rights.Actor) (list []ForumR
 
 // ForumByID returns a forum for administrators.
 func (s *Service) ForumByID(ctx context.Context, a *rights.Actor, id int64) (ForumRow, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) (f ForumRow, err error) {
 		found, err := content.ReadForum(c, id)
 		if err == nil {
 			f = rowOf(found)
@@ -154,7 +154,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if f.Parent == 0 {
 		return nil
 	}
-	var kind, path, own string
+	var kind, path, ownPath string
 	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
 	if errors.Is(err, sql.ErrNoRows) {
 		return kernel.Invalid("parent", "unknown", "there is no such forum to be below")
@@ -165,14 +165,14 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	levels := int64(strings.Count(path, "/")) + 1
 	if self != 0 {
 		var below int64
-		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&own); err != nil {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&ownPath); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		if strings.HasPrefix(path+"/", own+"/") {
+		if strings.HasPrefix(path+"/", ownPath+"/") {
 			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
 		}
 		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?",
-			own, own+"/%").Scan(&below); err != nil {
+			ownPath, ownPath+"/%").Scan(&below); err != nil {
 			return err
 		}
 		levels += below
@@ -204,7 +204,7 @@ func forumSlug(c store.Conn, title string) (string, error) {
 // CreateForum adds a forum after the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
 	invalidSpec := spec.check()
-	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
+	return rights.AdministerValue(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return id, err
@@ -227,13 +227,13 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 		if id, err = content.AddForum(c, f); err != nil {
 			return id, err
 		}
-		return id, s.rights.NoteIn(c, a, "forum.create", id, spec.Type+" "+kernel.Brief(spec.Title))
+		return id, s.rights.LogForumChange(c, a, "forum.create", id, spec.Type+" "+kernel.ForLog(spec.Title))
 	})
 }
 
 // forum converts the properties to a row of board_forums.
 func (f *ForumSpec) forum() content.Forum {
-	made := content.Forum{
+	forum := content.Forum{
 		Parent: f.Parent, Kind: f.Type, Title: f.Title, Description: f.Description,
 		Link: sql.NullString{String: f.LinkURL, Valid: f.LinkURL != ""},
 		Open: f.Open, AllowThreads: f.AllowThreads, AllowReplies: f.AllowReplies, ModerateThreads: f.ModerateThreads,
@@ -241,9 +241,9 @@ func (f *ForumSpec) forum() content.Forum {
 		RequiresPrefix: f.RequiresPrefix, MinWords: f.MinWords, MaxWords: f.MaxWords, Answers: f.Answers,
 	}
 	if f.FloodSeconds != nil {
-		made.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+		forum.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
 	}
-	return made
+	return forum
 }
 
 // EditForum changes the properties of a forum. If the parent changes, the forum and all forums below it move after the
@@ -290,7 +290,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
+		return s.rights.LogForumChange(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
 	})
 }
 

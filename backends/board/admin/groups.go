@@ -32,8 +32,8 @@ type GroupSpec struct {
 // Tag returns the entity tag of the properties.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
-func yes(is bool) string {
-	if is {
+func yes(value bool) string {
+	if value {
 		return "yes"
 	}
 	return "no"
@@ -48,7 +48,7 @@ type GroupRow struct {
 
 // Groups lists the groups by their ids.
 func (s *Service) Groups(ctx context.Context, a *rights.Actor) ([]GroupRow, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]GroupRow, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]GroupRow, error) {
 		return store.List(c, scanGroup, groupRows+" ORDER BY id")
 	})
 }
@@ -86,7 +86,7 @@ func (g *GroupSpec) check(kind string) error {
 
 // CreateGroup adds a custom group and returns its id.
 func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSpec) (int64, error) {
-	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
+	return rights.AdministerValue(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_groups").Scan(&count); err != nil {
 			return id, err
@@ -106,7 +106,7 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 		if err != nil {
 			return id, err
 		}
-		return id, s.rights.Note(c, a, "group.create", kernel.Brief(spec.Name)+": "+maskChange(0, spec.Allow))
+		return id, s.rights.LogChange(c, a, "group.create", kernel.ForLog(spec.Name)+": "+maskChange(0, spec.Allow))
 	})
 }
 
@@ -152,13 +152,13 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "group.edit", g.changes(&spec))
+		return s.rights.LogChange(c, a, "group.edit", g.changes(&spec))
 	})
 }
 
 // changes describes the differences between g and to for the moderation log.
 func (g *GroupRow) changes(to *GroupSpec) string {
-	changes := []string{kernel.Brief(g.Name) + ":", maskChange(g.Allow, to.Allow)}
+	changes := []string{kernel.ForLog(g.Name) + ":", maskChange(g.Allow, to.Allow)}
 	for _, v := range [][3]string{
 		{"name", g.Name, to.Name},
 		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(to.Restrict.Int64())},
@@ -166,7 +166,7 @@ func (g *GroupRow) changes(to *GroupSpec) string {
 		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
 	} {
 		if v[1] != v[2] {
-			changes = append(changes, v[0]+": "+kernel.Brief(v[1])+" → "+kernel.Brief(v[2]))
+			changes = append(changes, v[0]+": "+kernel.ForLog(v[1])+" → "+kernel.ForLog(v[2]))
 		}
 	}
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
@@ -204,6 +204,6 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 		if _, err := c.Exec("DELETE FROM board_groups WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "group.delete", kernel.Brief(g.Name))
+		return s.rights.LogChange(c, a, "group.delete", kernel.ForLog(g.Name))
 	})
 }

@@ -38,7 +38,7 @@ type MemberQuery struct {
 func (s *Service) FindMembers(
 	ctx context.Context, a *rights.Actor, q MemberQuery,
 ) (list []MemberRow, next string, err error) {
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.ReadAsAdministrator(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
 		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
 			list, next, err = membersBy(c, column, q)
@@ -59,7 +59,7 @@ func (s *Service) FindMembers(
 		if q.Group != 0 {
 			g, err := groupByID(c, q.Group)
 			switch {
-			case kernel.NotFoundErr(err):
+			case kernel.IsNotFound(err):
 				return nil
 			case err != nil:
 				return err
@@ -152,7 +152,7 @@ const maxClashes = 500
 
 // NameClashes lists members whose names look like the name of another member, at most 500.
 func (s *Service) NameClashes(ctx context.Context, a *rights.Actor) ([]NameClash, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]NameClash, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]NameClash, error) {
 		return store.List(c, func(r store.Row) (clash NameClash, err error) {
 			return clash, r.Scan(&clash.Member.ID, &clash.Member.Name, &clash.Member.State, &clash.Member.JoinedAt,
 				&clash.Like.ID,

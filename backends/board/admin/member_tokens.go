@@ -17,7 +17,7 @@ type TokenRow struct {
 	accounts.TokenInfo
 	User      int64
 	UserName  string
-	RevokedAt kernel.Moment // 0 if it is not revoked
+	RevokedAt kernel.Moment // 0 if the token is not revoked
 	Expired   bool
 }
 
@@ -30,7 +30,7 @@ func (s *Service) Tokens(
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.ReadAsAdministrator(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
 		where, args := "t.id < ?", []any{before}
 		if user != "" {
@@ -64,11 +64,11 @@ func (s *Service) IssueTokenFor(
 	if err := accounts.CheckToken(r); err != nil {
 		return "", err
 	}
-	return rights.Administered(ctx, s.rights, a, func(c store.Conn) (token string, err error) {
+	return rights.AdministerValue(ctx, s.rights, a, func(c store.Conn) (token string, err error) {
 		if token, err = s.accounts.Issue(c, r, text.Normal(r.Name), rights.ScopesOf(r.Scopes)); err != nil {
 			return token, err
 		}
-		return token, s.rights.Note(c, a, "token.issue", kernel.Brief(r.User)+": "+kernel.Brief(r.Name)+", "+
+		return token, s.rights.LogChange(c, a, "token.issue", kernel.ForLog(r.User)+": "+kernel.ForLog(r.Name)+", "+
 			strings.Join(rights.ScopesOf(r.Scopes), " "))
 	})
 }
@@ -87,7 +87,7 @@ func (s *Service) RevokeTokenFor(ctx context.Context, a *rights.Actor, id int64)
 		if _, err := c.Exec("UPDATE board_api_tokens SET revoked_at = ? WHERE id = ?", s.Moment(), id); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "token.revoke", kernel.Brief(user)+": "+kernel.Brief(name))
+		return s.rights.LogChange(c, a, "token.revoke", kernel.ForLog(user)+": "+kernel.ForLog(name))
 	})
 	s.accounts.ForgetTokens(lookup)
 	return err

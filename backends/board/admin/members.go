@@ -57,7 +57,7 @@ const (
 
 // MemberByID returns a member and its groups for administrators.
 func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (MemberRow, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (MemberRow, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) (MemberRow, error) {
 		return memberByID(c, id)
 	})
 }
@@ -90,7 +90,7 @@ func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, a
 		if err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, action, kernel.JoinDetail(kernel.Brief(m.Name), detail))
+		return s.rights.LogChange(c, a, action, kernel.JoinDetail(kernel.ForLog(m.Name), detail))
 	})
 }
 
@@ -197,34 +197,34 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 		if len(groups) > maxGroups {
 			return "", kernel.Invalid("groups", "too_many", "there are not so many groups")
 		}
-		wanted := slices.Clone(groups)
-		slices.Sort(wanted)
-		wanted = slices.Compact(wanted)
+		groupIDs := slices.Clone(groups)
+		slices.Sort(groupIDs)
+		groupIDs = slices.Compact(groupIDs)
 		var detail []string
-		for _, group := range wanted {
+		for _, group := range groupIDs {
 			g, err := groupByID(c, group)
-			if kernel.NotFoundErr(err) || err == nil && g.Kind == "guest" {
+			if kernel.IsNotFound(err) || err == nil && g.Kind == "guest" {
 				return "", kernel.Invalid("groups", "unknown", "there is no such group for members")
 			}
 			if err != nil {
 				return "", err
 			}
 			if !slices.Contains(m.Groups, group) {
-				detail = append(detail, "+"+kernel.Brief(g.Name))
+				detail = append(detail, "+"+kernel.ForLog(g.Name))
 				if _, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?)", id, group); err != nil {
 					return "", err
 				}
 			}
 		}
 		for _, group := range m.Groups {
-			if slices.Contains(wanted, group) {
+			if slices.Contains(groupIDs, group) {
 				continue
 			}
 			g, err := groupByID(c, group)
 			if err != nil {
 				return "", err
 			}
-			detail = append(detail, "-"+kernel.Brief(g.Name))
+			detail = append(detail, "-"+kernel.ForLog(g.Name))
 			if _, err := c.Exec("DELETE FROM board_user_groups WHERE user_id = ? AND group_id = ?", id, group); err != nil {
 				return "", err
 			}

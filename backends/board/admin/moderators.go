@@ -41,7 +41,7 @@ const ModeratorMask = rights.ModeratorMask &^ rights.RegisteredMask & forumMask
 
 // Moderators lists the moderators of all forums.
 func (s *Service) Moderators(ctx context.Context, a *rights.Actor) ([]Moderator, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]Moderator, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]Moderator, error) {
 		return store.List(c, scanModerator, moderatorRows+" ORDER BY f.path, m.id")
 	})
 }
@@ -60,7 +60,7 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, m.Forum)
-		if kernel.NotFoundErr(err) {
+		if kernel.IsNotFound(err) {
 			return kernel.Invalid("forum", "unknown", "there is no such forum")
 		}
 		if err != nil {
@@ -89,11 +89,11 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if err != nil {
 			return err
 		}
-		detail := kernel.Brief(m.Name()) + ": " + maskChange(0, m.Rights)
+		detail := kernel.ForLog(m.Name()) + ": " + maskChange(0, m.Rights)
 		if m.Cascades {
 			detail += ", in the forums below too"
 		}
-		return s.rights.NoteIn(c, a, "moderator.set", f.ID, detail)
+		return s.rights.LogForumChange(c, a, "moderator.set", f.ID, detail)
 	})
 }
 
@@ -125,6 +125,6 @@ func (s *Service) RemoveModerator(ctx context.Context, a *rights.Actor, id int64
 		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.rights.NoteIn(c, a, "moderator.remove", m.Forum, kernel.Brief(m.Name()))
+		return s.rights.LogForumChange(c, a, "moderator.remove", m.Forum, kernel.ForLog(m.Name()))
 	})
 }

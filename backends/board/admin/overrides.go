@@ -82,7 +82,7 @@ func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
 		forum, group).Scan(&o.Allow, &o.Deny)
 	o.Allow &^= o.Deny
-	return o, kernel.OrNone(err)
+	return o, kernel.IgnoreNoRows(err)
 }
 
 // setOverride sets the override of a forum for a group and records the change in the log. If the override is the same
@@ -111,14 +111,14 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 	if err != nil {
 		return err
 	}
-	detail := []string{kernel.Brief(g.Name) + ":"}
+	detail := []string{kernel.ForLog(g.Name) + ":"}
 	for _, right := range Rights() {
 		before, after := from.Word(right.Mask()), to.Word(right.Mask())
 		if before != after {
 			detail = append(detail, right.Name+" "+after)
 		}
 	}
-	return s.rights.NoteIn(c, a, "forum.rights", forum, strings.Join(detail, " "))
+	return s.rights.LogForumChange(c, a, "forum.rights", forum, strings.Join(detail, " "))
 }
 
 // Word returns "denied", "allowed" or "inherited" for a right.

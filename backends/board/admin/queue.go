@@ -20,10 +20,10 @@ type QueueItem struct {
 	Thread     content.ThreadInfo
 	ForumTitle string
 	Reason     string
-	Before     *content.PostInfo // the visible post before it; nil if there is none
+	Before     *content.PostInfo // the previous visible post; nil if there is none
 	Author     AuthorRecord
 	Files      posts.Files // without the images in its text
-	Version    string      // identifies what is shown, for SettleAll
+	Version    string      // of the held post, for SettleAll
 }
 
 // AuthorRecord summarizes an author's history on the board. Posts in forums that the actor cannot see do not count.

@@ -62,9 +62,9 @@ func (s *Service) Reports(
 
 // byPost groups reports by their posts, in the order of the first report of each post.
 func (s *Service) byPost(c store.Conn, a *rights.Actor, entries []ReportEntry) (list []ReportedPost, err error) {
-	at, titles := make(map[int64]int), make(map[int64]string)
+	indexes, titles := make(map[int64]int), make(map[int64]string)
 	for _, e := range entries {
-		i, known := at[e.post]
+		i, known := indexes[e.post]
 		if !known {
 			item := ReportedPost{PostID: e.post, Forum: e.forum}
 			if item.ForumTitle, err = titleOf(c, titles, e.forum); err != nil {
@@ -78,11 +78,11 @@ func (s *Service) byPost(c store.Conn, a *rights.Actor, entries []ReportEntry) (
 				if item.Author, err = recordOf(c, a, p.Author); err != nil {
 					return nil, err
 				}
-			case !kernel.NotFoundErr(err):
+			case !kernel.IsNotFound(err):
 				return nil, err
 			}
 			i = len(list)
-			at[e.post] = i
+			indexes[e.post] = i
 			list = append(list, item)
 		}
 		list[i].Reports = append(list[i].Reports, e)

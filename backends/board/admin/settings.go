@@ -22,7 +22,7 @@ func (s *Service) ChangeSettings(
 		if err != nil {
 			return err
 		}
-		set, given := before, 0
+		set, known := before, 0
 		if s.Options.Offline { // the configuration decides, not the administrators
 			delete(values, kernel.SettingOffline)
 		}
@@ -32,12 +32,12 @@ func (s *Service) ChangeSettings(
 			if !ok {
 				continue
 			}
-			given++
+			known++
 			if err := setting.Put(&set, value); err != nil {
 				wrong = append(wrong, err)
 			}
 		}
-		if given != len(values) {
+		if known != len(values) {
 			return kernel.Invalid("name", "unknown", "there is no such setting")
 		}
 		if len(wrong) == 0 {
@@ -49,9 +49,9 @@ func (s *Service) ChangeSettings(
 		if set == before {
 			return nil
 		}
-		seen := before
-		seen.Offline = seen.Offline || s.Options.Offline // the form shows the effective value, see rights.Access
-		if err := match.Check(seen.Tag()); err != nil {
+		shown := before
+		shown.Offline = shown.Offline || s.Options.Offline // the form shows the effective value, see rights.Access
+		if err := match.Check(shown.Tag()); err != nil {
 			return err
 		}
 		return s.storeSettings(c, a, &before, &set)
@@ -67,7 +67,7 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 		if from == to {
 			continue
 		}
-		changes = append(changes, setting.Name+": "+kernel.Brief(from)+" → "+kernel.Brief(to))
+		changes = append(changes, setting.Name+": "+kernel.ForLog(from)+" → "+kernel.ForLog(to))
 		var err error
 		if to == setting.Value(&defaults) { // so that a change of the configuration takes effect
 			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
@@ -82,5 +82,5 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *ke
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.rights.Note(c, a, "settings.change", strings.Join(changes, "; "))
+	return s.rights.LogChange(c, a, "settings.change", strings.Join(changes, "; "))
 }

@@ -15,7 +15,7 @@ import (
 // Webhooks lists the webhooks. A webhook receives all events of its topics in all forums, because only administrators
 // can create one.
 func (s *Service) Webhooks(ctx context.Context, a *rights.Actor) ([]webhook.Webhook, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]webhook.Webhook, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]webhook.Webhook, error) {
 		return s.Hooks.List(c)
 	})
 }
@@ -46,7 +46,7 @@ func (s *Service) AddWebhook(
 		if err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
+		return s.rights.LogChange(c, a, "webhook.add", host(address)+": "+strings.Join(topics, " "))
 	})
 	return id, secret, err
 }
@@ -68,7 +68,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, a *rights.Actor, id int64) 
 // RotateWebhook replaces a webhook's secret at once and returns the new secret.
 func (s *Service) RotateWebhook(ctx context.Context, a *rights.Actor, id int64) (secret string, err error) {
 	var address string
-	err = s.rights.Survey(ctx, a, func(c store.Conn) error {
+	err = s.rights.ReadAsAdministrator(ctx, a, func(c store.Conn) error {
 		address, err = s.Hooks.Address(c, id)
 		return kernel.OrNotFound(err)
 	})
@@ -106,13 +106,13 @@ func (s *Service) changeWebhook(
 		if err := fn(c); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, action, kernel.JoinDetail(host(address), detail))
+		return s.rights.LogChange(c, a, action, kernel.JoinDetail(host(address), detail))
 	})
 }
 
 // Deliveries lists the last deliveries of a webhook, newest first.
 func (s *Service) Deliveries(ctx context.Context, a *rights.Actor, id int64, limit int) ([]webhook.Delivery, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]webhook.Delivery, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]webhook.Delivery, error) {
 		return s.Hooks.Deliveries(c, id, min(max(limit, 1), kernel.MaxPage))
 	})
 }

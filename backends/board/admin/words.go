@@ -21,12 +21,12 @@ type PrefixRow struct {
 	ID       int64
 	Label    string
 	Position int64
-	Forums   []int64 // the forums that offer it
+	Forums   []int64 // the forums that offer the prefix
 }
 
 // Prefixes lists the prefixes by their positions.
 func (s *Service) Prefixes(ctx context.Context, a *rights.Actor) ([]PrefixRow, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) (list []PrefixRow, err error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) (list []PrefixRow, err error) {
 		list, err = store.List(c, func(r store.Row) (p PrefixRow, err error) {
 			return p, r.Scan(&p.ID, &p.Label, &p.Position)
 		}, "SELECT id, label, position FROM board_prefixes ORDER BY position, id")
@@ -86,7 +86,7 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		if err := setPrefixForums(c, p); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, action, kernel.Brief(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
+		return s.rights.LogChange(c, a, action, kernel.ForLog(p.Label)+" in "+kernel.Itoa(int64(len(p.Forums)))+" forums")
 	})
 }
 
@@ -122,7 +122,7 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 		}, id); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "prefix.delete", kernel.Brief(label))
+		return s.rights.LogChange(c, a, "prefix.delete", kernel.ForLog(label))
 	})
 }
 
@@ -136,7 +136,7 @@ type WordFilter struct {
 
 // WordFilters lists the filtered words in the order in which they were added.
 func (s *Service) WordFilters(ctx context.Context, a *rights.Actor) ([]WordFilter, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]WordFilter, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]WordFilter, error) {
 		return store.List(c, func(r store.Row) (f WordFilter, err error) {
 			var action string
 			err = r.Scan(&f.ID, &f.Pattern, &f.Replacement, &action)
@@ -169,15 +169,15 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 		case taken > 0:
 			return kernel.Invalid("pattern", "taken", "this word is filtered already")
 		}
-		action, detail := "replace", kernel.Brief(f.Pattern)+" → "+kernel.Brief(f.Replacement)
+		action, detail := "replace", kernel.ForLog(f.Pattern)+" → "+kernel.ForLog(f.Replacement)
 		if f.Hold {
-			action, detail = "hold", kernel.Brief(f.Pattern)+" holds"
+			action, detail = "hold", kernel.ForLog(f.Pattern)+" holds"
 		}
 		if _, err := c.Exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES (?, ?, ?)",
 			f.Pattern, f.Replacement, action); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "filter.add", detail)
+		return s.rights.LogChange(c, a, "filter.add", detail)
 	})
 }
 
@@ -191,6 +191,6 @@ func (s *Service) DeleteWordFilter(ctx context.Context, a *rights.Actor, id int6
 		if _, err := c.Exec("DELETE FROM board_word_filters WHERE id = ?", id); err != nil {
 			return err
 		}
-		return s.rights.Note(c, a, "filter.delete", kernel.Brief(pattern))
+		return s.rights.LogChange(c, a, "filter.delete", kernel.ForLog(pattern))
 	})
 }

@@ -26,7 +26,8 @@ type AttachmentInfo struct {
 
 func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	return AttachmentInfo{
-		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash, kernel.OrNull(f.Width), kernel.OrNull(f.Height),
+		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash,
+		kernel.NilIfZero(f.Width), kernel.NilIfZero(f.Height),
 		f.CreatedAt,
 		kernel.Mount + "/attachments/" + kernel.Itoa(f.ID),
 	}

@@ -33,7 +33,7 @@ func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor, id int64) (a
 
 // ViewSubscription returns the view of a subscription for clients.
 func ViewSubscription(sub following.Subscription) SubscriptionInfo {
-	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.OrNull(sub.CreatedAt)}
+	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.NilIfZero(sub.CreatedAt)}
 }
 
 func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
@@ -55,7 +55,7 @@ type NotificationInfo struct {
 
 // ViewNotification returns the view of a notification for clients.
 func ViewNotification(n following.Notification) NotificationInfo {
-	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.OrNull(n.Read)}
+	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.NilIfZero(n.Read)}
 }
 
 func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
@@ -65,7 +65,7 @@ func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Following.Notifications(c.R.Context(), a, after, limit)
-	return page{each(list, ViewNotification), kernel.OrNull(next)}, err
+	return page{each(list, ViewNotification), kernel.NilIfZero(next)}, err
 }
 
 func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {

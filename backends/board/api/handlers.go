@@ -25,7 +25,7 @@ type Identity struct {
 func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 	me := Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
 	if a.Token != nil {
-		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.OrNull(a.Token.ExpiresAt)
+		me.Scopes, me.TokenName, me.ExpiresAt = a.Token.Scopes, a.Token.Name, kernel.NilIfZero(a.Token.ExpiresAt)
 	}
 	if me.Groups == nil {
 		me.Groups = []string{}
@@ -39,12 +39,6 @@ func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 		c.Tell(kernel.Tag(list))
 	}
 	return envelope{list}, err
-}
-
-// ThreadPage is a page of threads.
-type ThreadPage struct {
-	Data       []content.ThreadInfo `json:"data"`
-	NextCursor *string              `json:"nextCursor"`
 }
 
 func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
@@ -64,7 +58,7 @@ func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	return rest.Raw{Type: JsonType, Data: threadPage(list, next)}, nil
 }
 
-// threadPage encodes a ThreadPage as JSON.
+// threadPage encodes a page of threads as JSON: an object with the members data and nextCursor.
 func threadPage(list []content.ThreadInfo, next string) []byte {
 	out := make([]byte, 0, 64+448*len(list)) // enough for most lists
 	out = content.AppendThreads(append(out, `{"data":`...), list)
@@ -313,5 +307,5 @@ func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	}
 	list, next, err := s.Search.Find(c.R.Context(), a,
 		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: limit})
-	return page{each(list, ViewFound), kernel.OrNull(next)}, err
+	return page{each(list, ViewFound), kernel.NilIfZero(next)}, err
 }

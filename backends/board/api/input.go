@@ -95,9 +95,9 @@ func (in *input) limit() int {
 	return int(min(in.number("limit", 1), kernel.MaxPage))
 }
 
-// number returns a query parameter, a whole number that must not be less than least, or 0 if the parameter is missing.
-// It records an error for any other value. Only a limit with too many digits counts as the largest number.
-func (in *input) number(name string, least int64) (n int64) {
+// number returns a query parameter, a whole number that must not be less than minimum, or 0 if the parameter is
+// missing. It records an error for any other value. Only a limit with too many digits counts as the largest number.
+func (in *input) number(name string, minimum int64) (n int64) {
 	values, given := in.R.URL.Query()[name]
 	if !given {
 		return 0
@@ -112,8 +112,8 @@ func (in *input) number(name string, least int64) (n int64) {
 			n = n*10 + int64(digit-'0')
 		}
 	}
-	if !valid || n < least {
-		in.note(kernel.BadRequest(name, name+" must be a whole number from "+kernel.Itoa(least)+" on"))
+	if !valid || n < minimum {
+		in.note(kernel.BadRequest(name, name+" must be a whole number from "+kernel.Itoa(minimum)+" on"))
 		return 0
 	}
 	return n

@@ -41,7 +41,7 @@ func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Posts.Queue(c.R.Context(), a, forum, after, limit)
-	return page{each(list, viewHeld), kernel.OrNull(next)}, err
+	return page{each(list, viewHeld), kernel.NilIfZero(next)}, err
 }
 
 func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {

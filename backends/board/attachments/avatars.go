@@ -33,7 +33,7 @@ var avatarTypes = []string{"image/png", "image/jpeg", "image/webp"}
 // Face describes how pages show the author of a post: a picture and the name of a group.
 type Face struct {
 	Picture string // path of its picture; empty without one
-	Staff   string // the group of the staff to which it belongs; empty for others
+	Staff   string // the member's staff group; empty for other members
 }
 
 // Faces returns the faces of members by id. Members without a picture and a group to show are missing.

@@ -69,7 +69,7 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	if err != nil {
 		return err
 	}
-	if *f = *now; f.Stripped { // by another request
+	if *f = *now; f.Stripped { // another request has stripped the image
 		return nil
 	}
 	result := *f

@@ -13,7 +13,7 @@ import (
 type Marks struct {
 	Read       map[int64]int64         // the id of the last post that was read, by thread
 	Subscribed map[int64]int64         // not 0 for a followed thread
-	ForumRead  map[int64]kernel.Moment // when it was marked as read, by forum
+	ForumRead  map[int64]kernel.Moment // when the forum was marked as read, by forum
 }
 
 // MarksOf returns the actor's marks for a page of threads. The marks of a guest are empty.
@@ -29,24 +29,24 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 	}
 	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
 	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+
-		list, args, Into(m.Read)); err != nil {
+		list, args, CollectInto(m.Read)); err != nil {
 		return m, err
 	}
 	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread'"+
-		" AND mode <> 'none' AND target_id IN "+list, args, Into(m.Subscribed)); err != nil {
+		" AND mode <> 'none' AND target_id IN "+list, args, CollectInto(m.Subscribed)); err != nil {
 		return m, err
 	}
 	m.ForumRead, err = ForumReads(c, a)
 	return m, err
 }
 
-// Into returns a function that scans a row of two columns, a key and a value, and stores the value in result.
-func Into[V ~int64](to map[int64]V) func(r store.Row) error {
+// CollectInto returns a function that scans a row of two columns, a key and a value, and stores the value in result.
+func CollectInto[V ~int64](result map[int64]V) func(r store.Row) error {
 	return func(r store.Row) error {
 		var key int64
 		var value V
 		err := r.Scan(&key, &value)
-		to[key] = value
+		result[key] = value
 		return err
 	}
 }
@@ -70,5 +70,5 @@ func ForumReads(c store.Conn, a *rights.Actor) (map[int64]kernel.Moment, error) 
 	if a.User == nil {
 		return read, nil
 	}
-	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, Into(read))
+	return read, c.All("SELECT forum_id, read_at FROM board_forum_reads WHERE user_id = ?", []any{a.ID()}, CollectInto(read))
 }

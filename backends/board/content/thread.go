@@ -176,7 +176,7 @@ func SeesForum(a *rights.Actor, id int64) error {
 		return kernel.NotFound()
 	}
 	if !f.Seen {
-		a.Looked(id)
+		a.LogLook(id)
 	}
 	return nil
 }
@@ -254,27 +254,27 @@ func (p *Post) Mentioned() []int64 { return markup.Mentioned(p.HTML) }
 // LastOfThread updates the last post of a thread: its last visible post or, if no post is visible, its first post.
 func LastOfThread(c store.Conn, t *Thread) error {
 	var id int64
-	var at kernel.Moment
+	var created kernel.Moment
 	var name string
 	err := c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
-		" ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &at, &name)
+		" ORDER BY p.id DESC LIMIT 1", t.ID).Scan(&id, &created, &name)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = c.Row("SELECT p.id, p.created_at, p.author_name FROM board_posts p WHERE p.thread_id = ? ORDER BY p.id LIMIT 1",
-			t.ID).Scan(&id, &at, &name)
+			t.ID).Scan(&id, &created, &name)
 	}
 	if err != nil {
 		return err
 	}
 	_, err = c.Exec("UPDATE board_threads SET last_post_id = ?, last_post_at = ?, last_poster_name = ? WHERE id = ?",
-		id, at, name, t.ID)
+		id, created, name, t.ID)
 	if err != nil {
 		return err
 	}
-	return Tagged(c, t.ID, at)
+	return UpdateTagOrder(c, t.ID, created)
 }
 
-// Tagged moves a thread to its new position in the lists of its tags, after its last post has changed.
-func Tagged(c store.Conn, thread int64, lastAt kernel.Moment) error {
+// UpdateTagOrder moves a thread to its new position in the lists of its tags, after its last post has changed.
+func UpdateTagOrder(c store.Conn, thread int64, lastAt kernel.Moment) error {
 	return c.Later("UPDATE board_thread_tags SET last_post_at = ? WHERE thread_id = ?", lastAt, thread)
 }
 

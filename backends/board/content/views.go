@@ -85,7 +85,7 @@ type PostInfo struct {
 // ViewThread returns the view of a thread for an actor. m holds the actor's marks.
 func ViewThread(a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
-		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.OrNull(t.Author),
+		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.NilIfZero(t.Author),
 		AuthorUsername: t.AuthorName,
 		ReplyCount:     t.Replies, ViewCount: t.Views, IsSticky: t.Sticky, IsLocked: t.Locked,
 		Visibility: rights.VisibilityNames[t.Visibility],
@@ -111,10 +111,11 @@ func (p PostInfo) Tag() string { return kernel.Tag(p) }
 // ViewPost returns the view of a post for clients.
 func ViewPost(p *Post) PostInfo {
 	view := PostInfo{
-		ID: p.ID, ThreadID: p.Thread, Number: p.Number, AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName,
+		ID: p.ID, ThreadID: p.Thread, Number: p.Number,
+		AuthorUserID: kernel.NilIfZero(p.Author), AuthorUsername: p.AuthorName,
 		Message: p.Message, MessageHTML: markup.Shown(p.ID, p.Message, p.HTML, p.RenderVersion),
 		Visibility: rights.VisibilityNames[p.Visibility], PostedAt: p.Created,
-		EditedAt: kernel.OrNull(p.EditedAt), EditCount: p.Edits,
+		EditedAt: kernel.NilIfZero(p.EditedAt), EditCount: p.Edits,
 	}
 	if p.editedBy.Valid {
 		view.EditedByUsername = &p.editedBy.String

@@ -46,23 +46,23 @@ func UnreadIn(c store.Conn, a *rights.Actor, id, message int64) (author string, 
 	return author, kernel.OrNotFound(err)
 }
 
-// Wishes are a member's settings for private messages.
-type Wishes struct {
-	Mails   bool // mails about new ones
-	Accepts bool // that others may start conversations with it
+// Preferences are a member's settings for private messages.
+type Preferences struct {
+	Mails   bool // the member gets mails about new messages
+	Accepts bool // others may start conversations with the member
 }
 
-// Wishes returns the actor's settings for private messages.
-func (s *Service) Wishes(ctx context.Context, a *rights.Actor) (Wishes, error) {
-	return kernel.Value(ctx, s.Read, func(c store.Conn) (w Wishes, err error) {
+// Preferences returns the actor's settings for private messages.
+func (s *Service) Preferences(ctx context.Context, a *rights.Actor) (Preferences, error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (w Preferences, err error) {
 		return w, c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
 			&w.Mails, &w.Accepts)
 	})
 }
 
-// Wish changes the actor's settings for private messages. If the actor no longer wants mails, waiting mails are not
-// sent.
-func (s *Service) Wish(ctx context.Context, a *rights.Actor, w Wishes) error {
+// SetPreferences changes the actor's settings for private messages. If the actor no longer wants mails, waiting mails
+// are not sent.
+func (s *Service) SetPreferences(ctx context.Context, a *rights.Actor, w Preferences) error {
 	return s.Exec(ctx, "UPDATE board_users SET message_mails = CAST(? AS BIGINT), accepts_messages = CAST(? AS BIGINT)"+
 		" WHERE id = ?", kernel.Bool(w.Mails), kernel.Bool(w.Accepts), a.ID())
 }

@@ -23,7 +23,7 @@ type Conversation struct {
 	Last   int64 // the id of the last message
 	LastAt kernel.Moment
 	Unread bool
-	People []Person // those who take part, with the actor
+	People []Person // the participants, including the actor
 }
 
 // listing returns the query for a member's conversations, sorted by their last messages, newest first. Its arguments
@@ -78,12 +78,12 @@ func (s *Service) List(
 // page reads a page of a listing, whose arguments are owner, before and the limit. older is the value of before for the
 // next page, or 0 on the last page. id returns the id of an entry.
 func page[T any](
-	c store.Conn, l content.Listing, of, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
+	c store.Conn, l content.Listing, owner, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
 ) (list []T, older int64, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	list, err = store.List(c, scan, l.SQL(c.Dialect()), of, before, limit+1)
+	list, err = store.List(c, scan, l.SQL(c.Dialect()), owner, before, limit+1)
 	list, older = store.CutAt(list, limit, id)
 	return list, older, err
 }
@@ -110,9 +110,9 @@ func scanMessage(r store.Row) (m Message, err error) {
 type Reading struct {
 	ID       int64
 	Title    string
-	People   []Person  // those who take part, with the actor
+	People   []Person  // the participants, including the actor
 	Messages []Message // oldest first
-	Earlier  int64     // the message before which the previous page ends; 0 if there is none
+	Earlier  int64     // the value of before for the previous page; 0 if there is none
 }
 
 // Open returns up to limit messages of a conversation in which the actor participates: the last ones or, if before is

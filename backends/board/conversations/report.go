@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// Before is the maximum number of messages before a reported message that the moderators see.
-	Before = 3
+	// ContextSize is the maximum number of messages before a reported message that the moderators see.
+	ContextSize = 3
 	// reportsPerDay is the maximum number of messages that a member may report in 24 hours.
 	reportsPerDay = 20
 )
@@ -82,7 +82,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id, message int64
 		}
 		_, err = c.Exec("INSERT INTO board_reported_messages (report_id, message_id, author_id, message, created_at)"+
 			" SELECT CAST(? AS BIGINT), id, author_id, message, created_at FROM board_conversation_messages"+
-			" WHERE conversation_id = ? AND id <= ? ORDER BY id DESC LIMIT ?", report, id, message, Before+1)
+			" WHERE conversation_id = ? AND id <= ? ORDER BY id DESC LIMIT ?", report, id, message, ContextSize+1)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Service) admitReport(c store.Conn, a *rights.Actor) error {
 // MessageReport is an open report of a message.
 type MessageReport struct {
 	ID       int64
-	User     Person // who reported it
+	User     Person // the member who has reported the message
 	Reason   string
 	At       kernel.Moment
 	Messages []Message // oldest first; the reported one is the last
@@ -177,7 +177,7 @@ func (s *Service) Reports(
 		}
 		list, more = store.Cut(list, limit)
 		for i := range list {
-			list[i].Messages, err = store.List(c, scanMessage, reportedMessages().SQL(c.Dialect()), list[i].ID, Before+1)
+			list[i].Messages, err = store.List(c, scanMessage, reportedMessages().SQL(c.Dialect()), list[i].ID, ContextSize+1)
 			if err != nil {
 				return err
 			}

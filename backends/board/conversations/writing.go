@@ -138,19 +138,19 @@ func (s *Service) add(c store.Conn, a *rights.Actor, id int64, message string) e
 
 // filtered checks and returns the text of a field, with filtered words replaced. check is applied before and after the
 // word filter. A text with a word that holds posts is refused, since private messages cannot be held.
-func filtered(a *rights.Actor, given, field string, check func(string) (string, error)) (string, error) {
-	given, err := check(given)
+func filtered(a *rights.Actor, written, field string, check func(string) (string, error)) (string, error) {
+	written, err := check(written)
 	if err != nil {
 		return "", err
 	}
 	words := a.Rights.Access.Words
-	if words.Holds(given) {
+	if words.Holds(written) {
 		return "", kernel.Invalid(field, "word_filter", "the "+field+" has a word that is not allowed here")
 	}
-	if replaced := words.Replace(given); replaced != given {
+	if replaced := words.Replace(written); replaced != written {
 		return check(replaced)
 	}
-	return given, nil
+	return written, nil
 }
 
 // admit applies the limits to a new message: the links of new members, and the flood limits, which posts and threads

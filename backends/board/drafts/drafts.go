@@ -29,8 +29,8 @@ const (
 // These are the kinds of places where a draft can be posted.
 const (
 	Reply   = "reply"   // in the thread with the id of the place
-	Thread  = "thread"  // in the forum with that id
-	Message = "message" // in the conversation with that id, or in a new one if it is 0
+	Thread  = "thread"  // in the forum with the id of the place
+	Message = "message" // in the conversation with the id of the place, or in a new one if the id is 0
 )
 
 // Place is where a draft is to be posted.
@@ -87,12 +87,12 @@ func scan(r store.Row) (d Draft, err error) {
 }
 
 // Of returns the actor's draft for a place, or nil if the actor has no draft there.
-func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, error) {
+func (s *Service) Of(ctx context.Context, a *rights.Actor, place Place) (*Draft, error) {
 	if a.User == nil {
 		return nil, nil
 	}
 	d, err := kernel.Value(ctx, s.ReadBriefly, func(c store.Conn) (Draft, error) {
-		return scan(c.Row(columns+" AND d.place = ? AND d.place_id = ?", a.ID(), at.Kind, at.ID))
+		return scan(c.Row(columns+" AND d.place = ? AND d.place_id = ?", a.ID(), place.Kind, place.ID))
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -108,11 +108,11 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, at Place) (*Draft, er
 func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	d.Title, d.Recipients, d.Message = text.Normal(d.Title), text.Normal(d.Recipients), text.Lines(d.Message)
 	d.Tags = text.Normal(d.Tags)
-	most := maxLonger * a.Rights.Settings.MaxMessage
+	maxLength := maxLonger * a.Rights.Settings.MaxMessage
 	switch {
 	case d.Title == "" && d.Message == "":
 		return s.Delete(ctx, a, d.Place)
-	case int64(utf8.RuneCountInString(d.Message)) > most:
+	case int64(utf8.RuneCountInString(d.Message)) > maxLength:
 		return kernel.Invalid("message", "too_long", "the message is too long even for a draft")
 	case utf8.RuneCountInString(d.Title) > maxLine:
 		return kernel.Invalid("title", "too_long", "the title is too long")
@@ -145,11 +145,11 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 }
 
 // Delete deletes the actor's draft for a place, if there is one.
-func (s *Service) Delete(ctx context.Context, a *rights.Actor, at Place) error {
-	if d, err := s.Of(ctx, a, at); err != nil || d == nil { // most posts have none, and a write costs more
+func (s *Service) Delete(ctx context.Context, a *rights.Actor, place Place) error {
+	if d, err := s.Of(ctx, a, place); err != nil || d == nil { // most posts have no draft
 		return err
 	}
-	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), at.Kind, at.ID)
+	return s.Exec(ctx, "DELETE FROM board_drafts WHERE user_id = ? AND place = ? AND place_id = ?", a.ID(), place.Kind, place.ID)
 }
 
 // Discard deletes the actor's draft with the id row. It returns NotFound if there is no such draft.
@@ -177,28 +177,28 @@ func (s *Service) List(ctx context.Context, a *rights.Actor) ([]Draft, error) {
 }
 
 // titleOf returns the title of a place, or an empty string if the actor does not see it.
-func titleOf(c store.Conn, a *rights.Actor, at Place) (title string, err error) {
-	switch at.Kind {
+func titleOf(c store.Conn, a *rights.Actor, place Place) (title string, err error) {
+	switch place.Kind {
 	case Reply:
-		t, err := content.ThreadFor(c, a, at.ID, "")
+		t, err := content.ThreadFor(c, a, place.ID, "")
 		if err == nil {
 			title = t.Title
 		}
 		return title, unlessMissing(err)
 	case Thread:
-		f, err := content.ForumFor(c, a, at.ID)
+		f, err := content.ForumFor(c, a, place.ID)
 		if err == nil {
 			title = f.Title
 		}
 		return title, unlessMissing(err)
 	}
 	err = c.Row("SELECT v.title FROM board_conversations v JOIN board_conversation_members m ON m.conversation_id = v.id"+
-		" WHERE v.id = ? AND m.user_id = ?", at.ID, a.ID()).Scan(&title)
+		" WHERE v.id = ? AND m.user_id = ?", place.ID, a.ID()).Scan(&title)
 	return title, unlessMissing(kernel.OrNotFound(err))
 }
 
 func unlessMissing(err error) error {
-	if kernel.NotFoundErr(err) {
+	if kernel.IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -13,7 +13,7 @@ import (
 // Digests holds the times at which a member gets digests.
 type Digests struct {
 	Hour int64          // of the member's day, from 0 to 23
-	Day  time.Weekday   // of the weekly ones
+	Day  time.Weekday   // of weekly digests
 	Zone *time.Location // the time zone of the member
 
 	anchor kernel.Moment // as stored, see anchorOf
@@ -74,11 +74,11 @@ func DigestsOf(c store.Conn, user int64) (d Digests, err error) {
 // Anchor stores an anchor (see digestDue) for a member whose clock has changed, or who has chosen another time for
 // digests. It does nothing if the stored anchor leads to the same times.
 func (d Digests) Anchor(c store.Conn, user int64, now time.Time) error {
-	at := d.anchorOf(now)
-	if at.Sub(d.anchor)%week == 0 {
+	anchor := d.anchorOf(now)
+	if anchor.Sub(d.anchor)%week == 0 {
 		return nil
 	}
-	_, err := c.Exec("UPDATE board_users SET digest_at = ? WHERE id = ?", at, user)
+	_, err := c.Exec("UPDATE board_users SET digest_at = ? WHERE id = ?", anchor, user)
 	return err
 }
 

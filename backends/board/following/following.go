@@ -108,7 +108,7 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscri
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)
-	return mode, kernel.OrNone(err)
+	return mode, kernel.IgnoreNoRows(err)
 }
 
 // SubscribeForum subscribes the actor to a forum, that is, to notifications of new threads in it.

@@ -50,7 +50,7 @@ func Ignores(c store.Conn, a *rights.Actor, users ...any) (map[int64]int64, erro
 		return ignored, nil
 	}
 	return ignored, c.All("SELECT blocked_id, 1 FROM board_blocks WHERE user_id = ? AND blocked_id IN ("+
-		kernel.Marks(len(users))+")", append([]any{a.ID()}, users...), content.Into(ignored))
+		kernel.Marks(len(users))+")", append([]any{a.ID()}, users...), content.CollectInto(ignored))
 }
 
 // IgnoresMember reports whether the actor ignores a member.

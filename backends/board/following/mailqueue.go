@@ -42,7 +42,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 		return nil
 	}
 	waiting, args := "m.user_id = ? AND m.mode = ? AND m.thread_id = ?", []any{user, from, id}
-	if target == "forum" { // mails of threads that are also followed themselves in that mode stay
+	if target == "forum" { // mails of threads that the member also follows in that mode stay
 		waiting = "m.user_id = ? AND m.mode = ? AND m.source = 'forum' AND EXISTS (SELECT 1 FROM board_threads t" +
 			" WHERE t.id = m.thread_id AND t.forum_id = ?)" +
 			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +

@@ -81,8 +81,8 @@ func (s *Service) mentionable(
 		}
 	}
 	return slices.DeleteFunc(people, func(u *rights.User) bool {
-		f := access.Of(u.ID, u.Groups).Forums[t.Forum] // what an administrator alone may see is not pressed on it
-		return !(&rights.Actor{User: u}).Admits(f.Seen, f.Natural, t.Author, t.Author, t.Visibility)
+		f := access.Of(u.ID, u.Groups).Forums[t.Forum] // not what they see only as administrators
+		return !(&rights.Actor{User: u}).SeesWith(f.Seen, f.Natural, t.Author, t.Author, t.Visibility)
 	}), err
 }
 
@@ -116,7 +116,7 @@ func SetMentionMails(c store.Conn, user int64, yes bool) error {
 	return err
 }
 
-// WishMentionMails sets whether the actor gets mails about mentions from now on.
-func (s *Service) WishMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
+// ChooseMentionMails sets whether the actor gets mails about mentions from now on.
+func (s *Service) ChooseMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
 	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), yes) })
 }

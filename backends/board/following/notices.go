@@ -16,17 +16,17 @@ const (
 	KindAnswer   = "answer"
 )
 
-// Tell notifies the author of a post of the actor's action on the post. It does nothing if the actor is the author, if
-// the author ignores the actor, or if the author has switched off these notifications. The new notification replaces an
-// unread one of the same kind about the same post.
-func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
-	var wanted bool
+// NotifyAuthor notifies the author of a post of the actor's action on the post. It does nothing if the actor is the
+// author, if the author ignores the actor, or if the author has switched off these notifications. The new notification
+// replaces an unread one of the same kind about the same post.
+func (s *Service) NotifyAuthor(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
+	var enabled bool
 	err := c.Row("SELECT EXISTS (SELECT 1 FROM board_users s WHERE s.id = ? AND s.id <> ? AND s.state <> 'deleted'"+
-		" AND s.reaction_notices = 1"+notIgnored("s.id")+")", p.Author, a.ID(), a.ID()).Scan(&wanted)
-	if err != nil || !wanted {
+		" AND s.reaction_notices = 1"+notIgnored("s.id")+")", p.Author, a.ID(), a.ID()).Scan(&enabled)
+	if err != nil || !enabled {
 		return err
 	}
-	if err := Untell(c, kind, p); err != nil {
+	if err := RetractNotice(c, kind, p); err != nil {
 		return err
 	}
 	_, err = c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
@@ -34,8 +34,9 @@ func (s *Service) Tell(c store.Conn, a *rights.Actor, kind string, t *content.Th
 	return err
 }
 
-// Untell deletes the unread notification of this kind about a post, if it is among the author's newest notifications.
-func Untell(c store.Conn, kind string, p *content.Post) error {
+// RetractNotice deletes the unread notification of this kind about a post, if it is among the author's newest
+// notifications.
+func RetractNotice(c store.Conn, kind string, p *content.Post) error {
 	_, err := c.Exec("DELETE FROM board_notifications WHERE id IN (SELECT w.id FROM (SELECT id, kind, post_id, read_at"+
 		" FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
 		" WHERE w.kind = ? AND w.post_id = ? AND w.read_at IS NULL)", p.Author, maxUnseen, kind, p.ID)

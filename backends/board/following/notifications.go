@@ -26,12 +26,12 @@ type Notification struct {
 	Created      kernel.Moment
 	Read         kernel.Moment
 	Title        string
-	Count        int64 // of a notification of reactions: how many members have reacted by now
+	Count        int64 // for reactions: how many members have reacted by now
 }
 
 const (
 	notificationBatch   = 100
-	notificationBatches = 20 // how many batches are read for one page if much of them is hidden
+	notificationBatches = 20 // the maximum number of batches for one page if many notifications are hidden
 )
 
 // Notifications lists the actor's notifications of posts that the actor still sees, newest first. after is the previous
@@ -59,11 +59,11 @@ func (s *Service) Notifications(
 				}
 				last = n.ID
 				t, _, err := content.PostByID(c, a, n.Post, "")
-				if kernel.NotFoundErr(err) && n.Kind == KindWarning {
-					list = append(list, n) // the member is told of it although the post is deleted
+				if kernel.IsNotFound(err) && n.Kind == KindWarning {
+					list = append(list, n) // the member is notified although the post is deleted
 					continue
 				}
-				if kernel.NotFoundErr(err) {
+				if kernel.IsNotFound(err) {
 					continue
 				}
 				if err != nil {
@@ -130,15 +130,15 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 	})
 }
 
-// toldOf is the condition for a member's unread notifications about the posts of a thread up to a given post. Only the
-// newest notifications are searched. Its arguments are user, limit, thread and post.
-const toldOf = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
+// unreadUpTo is the condition for a member's unread notifications about the posts of a thread up to a given post. Only
+// the newest notifications are searched. Its arguments are user, limit, thread and post.
+const unreadUpTo = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
 	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w WHERE w.thread_id = ? AND w.post_id <= ? AND w.read_at IS NULL)"
 
-// Told reports whether the actor has unread notifications about the posts of a thread up to a given post. Only the
+// HasUnread reports whether the actor has unread notifications about the posts of a thread up to a given post. Only the
 // newest notifications are searched.
-func Told(c store.Conn, a *rights.Actor, thread, post int64) (told bool, err error) {
-	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+toldOf+")",
-		a.ID(), maxUnseen, thread, post).Scan(&told)
-	return told, err
+func HasUnread(c store.Conn, a *rights.Actor, thread, post int64) (unread bool, err error) {
+	err = c.Row("SELECT EXISTS (SELECT 1 FROM board_notifications WHERE "+unreadUpTo+")",
+		a.ID(), maxUnseen, thread, post).Scan(&unread)
+	return unread, err
 }

@@ -16,7 +16,7 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 	to := audience{}
 	if t.Visibility != rights.Visible {
 		var err error
-		if to, err = s.seeing(c, t); err != nil {
+		if to, err = s.followersWhoSee(c, t); err != nil {
 			return err
 		}
 	}
@@ -28,8 +28,8 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 
 // audience selects the followers to be notified of a post.
 type audience struct {
-	some bool // only the followers in ids; otherwise all
-	ids  []any
+	limited bool // only the followers in ids; otherwise all
+	ids     []any
 	// If edited is set, it is when an edit held the post, which was written at the time written. Then only followers
 	// are selected for whom the mail about the post was not due yet.
 	edited, written kernel.Moment
@@ -38,7 +38,7 @@ type audience struct {
 // sql returns a condition on board_subscriptions s and, if edited is set, board_users u. Its arguments are those of
 // args. The condition excludes members who ignore the author of the post.
 func (a audience) sql() (condition string) {
-	if a.some {
+	if a.limited {
 		condition = " AND s.user_id IN (" + kernel.Marks(len(a.ids)) + ")"
 	}
 	if a.edited != 0 {
@@ -62,9 +62,9 @@ const (
 	caughtUp = 100
 )
 
-// seeing selects the followers of a held thread who see the thread nevertheless.
-func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
-	to := audience{some: true}
+// followersWhoSee selects the followers of a held thread who see the thread nevertheless.
+func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, error) {
+	to := audience{limited: true}
 	access := s.rights.LastAccess()
 	if access == nil {
 		return to, nil
@@ -85,7 +85,7 @@ func (s *Service) seeing(c store.Conn, t *content.Thread) (audience, error) {
 			return err
 		})
 	for _, u := range users {
-		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).Admits(f.Visible, f.Mask, t.Author,
+		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).SeesWith(f.Visible, f.Mask, t.Author,
 			t.Author, t.Visibility) {
 			to.ids = append(to.ids, u.ID)
 		}
@@ -123,18 +123,18 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
 		var user int64
-		var at kernel.Moment
-		err := r.Scan(&user, &at)
-		since[user] = at
+		var subscribed kernel.Moment
+		err := r.Scan(&user, &subscribed)
+		since[user] = subscribed
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, p := range slices.Backward(replies) {
-		to := audience{some: true}
-		for user, at := range since {
-			if at <= p.Created && !notified[pair{user, p.ID}] {
+		to := audience{limited: true}
+		for user, subscribed := range since {
+			if subscribed <= p.Created && !notified[pair{user, p.ID}] {
 				to.ids = append(to.ids, user)
 			}
 		}
@@ -153,7 +153,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
 ) error {
-	if to.some && len(to.ids) == 0 {
+	if to.limited && len(to.ids) == 0 {
 		return nil
 	}
 	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+

@@ -36,7 +36,7 @@ func (s *Service) MarkRead(ctx context.Context, a *rights.Actor, thread, post in
 		if err := s.NoteRead(c, a, thread, min(post, t.Last)); err != nil {
 			return err
 		}
-		_, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE "+toldOf, s.Moment(), a.ID(), maxUnseen, thread,
+		_, err = c.Exec("UPDATE board_notifications SET read_at = ? WHERE "+unreadUpTo, s.Moment(), a.ID(), maxUnseen, thread,
 			post)
 		return err
 	})

@@ -40,7 +40,7 @@ type Work struct {
 	Mails       *mails.Service
 	Hooks       *webhook.Hooks
 	Moderation  *moderation.Service
-	// Ready prepares the board, for example its schema. It is called before every run of a job.
+	// Ready prepares the board, for example an empty database. It is called before every run of a job.
 	Ready func(ctx context.Context) error
 	// Purge deletes old rows and returns how many it deleted.
 	Purge func(ctx context.Context) (int64, error)

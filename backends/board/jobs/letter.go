@@ -53,23 +53,23 @@ type template interface {
 // letterData is the data of the mail templates, which call its methods.
 type letterData struct {
 	*mails.Mailing
-	in      *locale.Language
-	Subject string
-	BaseURL string
-	End     string // link that unsubscribes; empty if there is none
-	Footer  string
+	language *locale.Language
+	Subject  string
+	BaseURL  string
+	End      string // link that unsubscribes; empty if there is none
+	Footer   string
 }
 
 // T translates a text into the mail's language; see locale.Language.Translate.
 func (l letterData) T(english string, values ...any) string {
-	return l.in.Translate(english, values...)
+	return l.language.Translate(english, values...)
 }
 
 // Tn translates a text with a number into the mail's language; see locale.Language.Plural.
-func (l letterData) Tn(n int64, one, other string) string { return l.in.Plural(n, one, other) }
+func (l letterData) Tn(n int64, one, other string) string { return l.language.Plural(n, one, other) }
 
 // Lang returns the tag of the mail's language.
-func (l letterData) Lang() string { return l.in.Tag() }
+func (l letterData) Lang() string { return l.language.Tag() }
 
 // Link returns the URL of a post, or an empty string if the board's BaseURL is not configured.
 func (l letterData) Link(post int64) string {
@@ -105,7 +105,7 @@ func (l letterData) Open() string {
 func (l letterData) Ends() string { return l.Time(l.Mailing.Link.Ends) }
 
 // Time formats a time for the mail's language, in the time's zone.
-func (l letterData) Time(t time.Time) string { return l.in.Until(t) }
+func (l letterData) Time(t time.Time) string { return l.language.Until(t) }
 
 // linkPages maps each kind of link to the path of its page. The link's secret is appended to the path.
 var linkPages = map[string]string{
@@ -115,9 +115,9 @@ var linkPages = map[string]string{
 
 // letter renders a mailing as a message in plain text and HTML.
 func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
-	in := m.Languages.Choose(mailing.Language)
+	language := m.Languages.Choose(mailing.Language)
 	data := letterData{
-		Mailing: mailing, in: in, BaseURL: m.BaseURL, Subject: subject(in, mailing), Footer: m.Footer,
+		Mailing: mailing, language: language, BaseURL: m.BaseURL, Subject: subject(language, mailing), Footer: m.Footer,
 	}
 	inText, inHTML := template(textLetter), template(htmlLetter)
 	if len(mailing.Messages) > 0 {
@@ -179,27 +179,27 @@ var linkSubjects = map[string]string{
 }
 
 // subject returns the subject of a mailing. The mailing must have a link, a message or at least one thread.
-func subject(in *locale.Language, m *mails.Mailing) string {
+func subject(language *locale.Language, m *mails.Mailing) string {
 	if m.Link != nil {
-		return "[" + m.Board + "] " + in.Translate(linkSubjects[m.Mode])
+		return "[" + m.Board + "] " + language.Translate(linkSubjects[m.Mode])
 	}
 	if n := len(m.Messages); n == 1 {
-		return "[" + m.Board + "] " + in.Translate("a private message of {name}", "name", m.Messages[0].Author)
+		return "[" + m.Board + "] " + language.Translate("a private message of {name}", "name", m.Messages[0].Author)
 	} else if n > 1 {
-		return "[" + m.Board + "] " + in.Plural(int64(n), "private messages in {n} conversation",
+		return "[" + m.Board + "] " + language.Plural(int64(n), "private messages in {n} conversation",
 			"private messages in {n} conversations")
 	}
-	what := m.Threads[0].Title
+	topic := m.Threads[0].Title
 	if n := len(m.Threads) + m.More; n > 1 {
-		what = in.Plural(int64(n), "news in {n} thread", "news in {n} threads")
+		topic = language.Plural(int64(n), "news in {n} thread", "news in {n} threads")
 	}
 	switch m.Mode {
 	case following.MentionMode:
-		what = in.Translate("you are mentioned: {what}", "what", what)
+		topic = language.Translate("you are mentioned: {what}", "what", topic)
 	case "daily":
-		what = in.Translate("today: {what}", "what", what)
+		topic = language.Translate("today: {what}", "what", topic)
 	case "weekly":
-		what = in.Translate("this week: {what}", "what", what)
+		topic = language.Translate("this week: {what}", "what", topic)
 	}
-	return "[" + m.Board + "] " + what
+	return "[" + m.Board + "] " + topic
 }

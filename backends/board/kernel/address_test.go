@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAddress(t *testing.T) {
+func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	for remote, want := range map[string]string{
 		"192.0.2.1:80": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "2001:db8:1:2::9": "2001:db8:1:2::/64",

@@ -41,9 +41,9 @@ func BadRequest(field, message string) error {
 	}
 }
 
-// FieldOf changes the field of a refusal to field, for a caller whose form names the field differently. Errors that are
-// not refusals of a field are returned unchanged.
-func FieldOf(err error, field string) error {
+// WithField changes the field of a refusal to field, for a caller whose form names the field differently. Errors that
+// are not refusals of a field are returned unchanged.
+func WithField(err error, field string) error {
 	e, ok := apierror.From(err)
 	if !ok || len(e.Details) != 1 {
 		return err
@@ -80,8 +80,8 @@ func Unavailable(err error) error {
 	return err
 }
 
-// NotFoundErr reports whether err is an API error with status 404, as NotFound returns.
-func NotFoundErr(err error) bool {
+// IsNotFound reports whether err is an API error with status 404, as NotFound returns.
+func IsNotFound(err error) bool {
 	e, ok := apierror.From(err)
 	return ok && e.Status == http.StatusNotFound
 }

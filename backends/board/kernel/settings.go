@@ -24,8 +24,8 @@ const (
 
 // The values of Settings.Tags: where the tags of threads come from.
 const (
-	TagsList = "list" // authors choose among those of the administrators
-	TagsFree = "free" // authors write what they like
+	TagsList = "list" // authors choose among the tags of administrators
+	TagsFree = "free" // authors may write any tag
 )
 
 // Settings holds the values that administrators can set for the whole board. A change takes effect with the next
@@ -49,16 +49,16 @@ type Settings struct {
 	ConfirmMail    bool   // new members must first open a link that is mailed to them
 	ReservedNames  string // names that new members cannot choose, one on each line
 	FormSeconds    int64  // a registration form sent sooner is refused; 0: no limit
-	NetworkMembers int64  // how many may join from one network per day; 0: no limit
-	Question       string // which new members must answer; empty: there is none
-	Answers        string // the accepted ones, one on each line
+	NetworkMembers int64  // members who may join from one network per day; 0: no limit
+	Question       string // that new members must answer; empty: no question
+	Answers        string // the accepted answers, one on each line
 
-	HoldFirst      int64 // so many first posts of each member are held
+	HoldFirst      int64 // the number of first posts of each member that are held
 	NewMemberPosts int64 // a member with fewer visible posts counts as new
 	NewMemberLinks int64 // a post of a new member with more links is held
-	NewMemberTwice int64 // a post of a new member with the text of one of so many last posts is held; 0: none
+	NewMemberTwice int64 // a new member's post that repeats one of so many last posts is held; 0: not held
 
-	WarningDays        int64 // for which a warning counts, where the moderator says nothing else
+	WarningDays        int64 // the default number of days for which a warning counts
 	WarningHold        int64 // points from which all posts of a member are held; 0: never
 	WarningSuspend     int64 // points from which a member is suspended; 0: never
 	WarningSuspendDays int64
@@ -126,12 +126,12 @@ type Setting struct {
 	Max     int64
 	Choices []string
 
-	of func(*Settings) any
+	field func(*Settings) any
 }
 
 // Value returns the value of this setting in settings as text. A flag is "1" or empty.
 func (s *Setting) Value(settings *Settings) string {
-	switch v := s.of(settings).(type) {
+	switch v := s.field(settings).(type) {
 	case *string:
 		return *v
 	case *int64:
@@ -147,7 +147,7 @@ func (s *Setting) Value(settings *Settings) string {
 // Put parses value and stores it in settings. If value is out of bounds, Put returns an error of Invalid and does not
 // change settings.
 func (s *Setting) Put(settings *Settings, value string) error {
-	switch v := s.of(settings).(type) {
+	switch v := s.field(settings).(type) {
 	case *string:
 		value = text.Lines(value)
 		n := int64(utf8.RuneCountInString(value))
@@ -176,43 +176,43 @@ func (s *Setting) Put(settings *Settings, value string) error {
 func AllSettings() []Setting {
 	const general, joining, texts, newcomers, warnings, flood, tokens, files = "Board", "Joining", "Texts", "New members",
 		"Warnings", "Flood control", "Tokens", "Attachments"
-	number := func(section, name, label, hint string, least, most int64, of func(*Settings) *int64) Setting {
+	number := func(section, name, label, hint string, minimum, maximum int64, field func(*Settings) *int64) Setting {
 		return Setting{
-			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Min: least, Max: most,
-			of: func(s *Settings) any { return of(s) },
+			Name: name, Section: section, Label: label, Hint: hint, Kind: KindNumber, Min: minimum, Max: maximum,
+			field: func(s *Settings) any { return field(s) },
 		}
 	}
-	flag := func(section, name, label, hint string, of func(*Settings) *bool) Setting {
+	flag := func(section, name, label, hint string, field func(*Settings) *bool) Setting {
 		return Setting{
 			Name: name, Section: section, Label: label, Hint: hint, Kind: KindFlag,
-			of: func(s *Settings) any { return of(s) },
+			field: func(s *Settings) any { return field(s) },
 		}
 	}
 	return []Setting{
 		{
 			Name: "name", Section: general, Label: "Name", Kind: KindLine, Min: 1, Max: 80,
-			of: func(s *Settings) any { return &s.Name },
+			field: func(s *Settings) any { return &s.Name },
 		},
 		{
 			Name: "description", Section: general, Label: "Description", Hint: "One line below the name.", Kind: KindLine,
-			Max: 200, of: func(s *Settings) any { return &s.Description },
+			Max: 200, field: func(s *Settings) any { return &s.Description },
 		},
 		{
 			Name: "registration", Section: general, Label: "Registration",
 			Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
 			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed},
-			of: func(s *Settings) any { return &s.Registration },
+			field: func(s *Settings) any { return &s.Registration },
 		},
 		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.",
 			func(s *Settings) *bool { return &s.Offline }),
 		{
 			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Max: 1000,
-			of: func(s *Settings) any { return &s.OfflineMessage },
+			field: func(s *Settings) any { return &s.OfflineMessage },
 		},
 		{
 			Name: "tags", Section: general, Label: "Tags of threads",
 			Hint: "List: those that administrators have made. Free: authors write what they like.",
-			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, of: func(s *Settings) any { return &s.Tags },
+			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, field: func(s *Settings) any { return &s.Tags },
 		},
 		flag(general, "polls", "Polls", "Whoever starts a thread may add one. Those that are there stay.",
 			func(s *Settings) *bool { return &s.Polls }),
@@ -230,18 +230,18 @@ func AllSettings() []Setting {
 		{
 			Name: "question", Section: joining, Label: "Question to new members",
 			Hint: "One that your members can answer and programs cannot. Empty: none.",
-			Kind: KindLine, Max: 200, of: func(s *Settings) any { return &s.Question },
+			Kind: KindLine, Max: 200, field: func(s *Settings) any { return &s.Question },
 		},
 		{
 			Name: "answers", Section: joining, Label: "Right answers",
 			Hint: "One on each line. Capitals, spaces and signs do not count.",
-			Kind: KindText, Max: 1000, of: func(s *Settings) any { return &s.Answers },
+			Kind: KindText, Max: 1000, field: func(s *Settings) any { return &s.Answers },
 		},
 		{
 			Name: "reserved_names", Section: joining, Label: "Reserved names",
 			Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support" +
 				" and the like.",
-			Kind: KindText, Max: 4000, of: func(s *Settings) any { return &s.ReservedNames },
+			Kind: KindText, Max: 4000, field: func(s *Settings) any { return &s.ReservedNames },
 		},
 
 		number(texts, "title_min", "Shortest title", "Characters.",
@@ -261,7 +261,7 @@ func AllSettings() []Setting {
 		{
 			Name: "reactions", Section: texts, Label: "Reactions to posts",
 			Hint: "One on each line, at most 8 of up to 20 characters. Empty: none. One that is left out stays on posts that have it.",
-			Kind: KindText, Max: 200, of: func(s *Settings) any { return &s.Reactions },
+			Kind: KindText, Max: 200, field: func(s *Settings) any { return &s.Reactions },
 		},
 
 		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.",
@@ -319,7 +319,7 @@ func AllSettings() []Setting {
 
 // LoadSettings returns the stored settings. defaults holds the values of settings that are not stored or whose stored
 // value is no longer valid; callers usually pass DefaultSettings.
-func LoadSettings(c store.Conn, set Settings) (Settings, error) {
+func LoadSettings(c store.Conn, defaults Settings) (Settings, error) {
 	stored := make(map[string]string)
 	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
 		var name, value string
@@ -329,10 +329,10 @@ func LoadSettings(c store.Conn, set Settings) (Settings, error) {
 	})
 	for _, setting := range AllSettings() {
 		if value, ok := stored[setting.Name]; ok {
-			_ = setting.Put(&set, value) // a value that is no longer within the bounds is ignored
+			_ = setting.Put(&defaults, value) // a value that is no longer within the bounds is ignored
 		}
 	}
-	return set, err
+	return defaults, err
 }
 
 // Tag returns the entity tag of the settings, which changes whenever a setting changes.
@@ -388,7 +388,7 @@ func (s *Settings) FloodFor(posts int64) ratelimit.Limit {
 // row.
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
-	return value, OrNone(err)
+	return value, IgnoreNoRows(err)
 }
 
 // The names of some rows in the table board_settings.

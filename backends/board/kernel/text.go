@@ -52,13 +52,13 @@ func (s *Settings) CheckMessage(message string) (string, error) {
 	return message, CheckWords(message, 1, s.MaxWords)
 }
 
-// CheckWords returns an error of Invalid if message has fewer words than least or more than most.
-func CheckWords(message string, least, most int64) error {
+// CheckWords returns an error of Invalid if message has fewer words than minimum or more than maximum.
+func CheckWords(message string, minimum, maximum int64) error {
 	switch n := int64(text.Words(message)); {
-	case n < least:
-		return Invalid("message", "too_few_words", fmt.Sprintf("the message has %d words, at least %d are needed", n, least))
-	case n > most:
-		return Invalid("message", "too_many_words", fmt.Sprintf("the message has %d words, at most %d are allowed", n, most))
+	case n < minimum:
+		return Invalid("message", "too_few_words", fmt.Sprintf("the message has %d words, at least %d are needed", n, minimum))
+	case n > maximum:
+		return Invalid("message", "too_many_words", fmt.Sprintf("the message has %d words, at most %d are allowed", n, maximum))
 	}
 	return nil
 }

@@ -23,8 +23,9 @@ func OrNotFound(err error) error {
 	return err
 }
 
-// OrNone converts sql.ErrNoRows to nil, for queries of rows that need not exist. Other errors are returned unchanged.
-func OrNone(err error) error {
+// IgnoreNoRows converts sql.ErrNoRows to nil, for queries of rows that need not exist. Other errors are returned
+// unchanged.
+func IgnoreNoRows(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -63,11 +64,11 @@ func Bool(b bool) int {
 }
 
 // Wrap returns err with the text doing and a colon before its message, or nil if err is nil.
-func Wrap(what string, err error) error {
+func Wrap(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // Itoa returns n in decimal.
@@ -90,8 +91,8 @@ func SortBy[T any](list []T, key func(T) int64) {
 	slices.SortFunc(list, func(x, y T) int { return cmp.Compare(key(x), key(y)) })
 }
 
-// OrNull returns a pointer to n or, if n is 0, nil, which JSON encodes as null.
-func OrNull[T ~int64](n T) *T {
+// NilIfZero returns a pointer to n or, if n is 0, nil, which JSON encodes as null.
+func NilIfZero[T ~int64](n T) *T {
 	if n == 0 {
 		return nil
 	}
@@ -106,5 +107,5 @@ func JoinDetail(first, second string) string {
 	return first + ": " + second
 }
 
-// Brief shortens a value for a log entry. It returns "none" for an empty value.
-func Brief(value string) string { return cmp.Or(text.Short(value, 60), "none") }
+// ForLog shortens a value for a log entry. It returns "none" for an empty value.
+func ForLog(value string) string { return cmp.Or(text.Short(value, 60), "none") }

@@ -60,7 +60,7 @@ type Mailing struct {
 	// Threads holds the threads with new posts that the member may see now. A mailing without Threads, Messages and
 	// Link is not sent.
 	Threads []MailThread
-	More    int // how many threads there are beyond these
+	More    int // the number of further threads
 	// Forum is the forum of all threads. It is empty if the threads are in several forums.
 	Forum MailForum
 	// Messages holds the conversations with private messages that the member has not read. A mail about messages has no
@@ -154,7 +154,7 @@ func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error)
 // the board. Only the link that completes a registration is also sent to a member who may not use the board yet.
 func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	a, err := s.rights.Member(ctx, m.User)
-	if kernel.NotFoundErr(err) {
+	if kernel.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *Service) mailThread(
 	c store.Conn, a *rights.Actor, mode string, r mailRow, late []any,
 ) (m MailThread, err error) {
 	t, err := content.ThreadFor(c, a, r.thread, "")
-	if kernel.NotFoundErr(err) || err == nil && t.Visibility == rights.Deleted {
+	if kernel.IsNotFound(err) || err == nil && t.Visibility == rights.Deleted {
 		return m, nil
 	}
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Service) mailThread(
 	var read int64
 	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?",
 		a.ID(), t.ID).Scan(&read)
-	if err := kernel.OrNone(err); err != nil {
+	if err := kernel.IgnoreNoRows(err); err != nil {
 		return m, err
 	}
 	unread := "p.id > ?"
@@ -279,9 +279,9 @@ func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []an
 		return err
 	}
 	m.Posts, err = store.List(c, func(r store.Row) (p MailPost, err error) {
-		var at kernel.Moment
-		err = r.Scan(&p.ID, &p.Number, &p.Author, &at, &p.Excerpt)
-		p.At, p.Excerpt = at.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
+		var created kernel.Moment
+		err = r.Scan(&p.ID, &p.Number, &p.Author, &created, &p.Excerpt)
+		p.At, p.Excerpt = created.Time().In(a.User.Zone()), text.Short(p.Excerpt, mailExcerpt)
 		return p, err
 	}, "SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
 		append(args, mailPosts)...)
@@ -445,7 +445,7 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 			return nil
 		}
 		m.Email, m.Link = l.Email, &accounts.MailLink{Secret: text, Ends: ends.In(zone)}
-		m.Key += "." + secret.New()[:10] // mail programs must not take it for a copy of the previous mail
+		m.Key += "." + secret.New()[:10] // so that mail programs do not take the mail for a copy of the previous one
 		if err != nil || m.Language != "" {
 			return err
 		}

@@ -25,20 +25,20 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 		}
 		for _, r := range m.rows {
 			t, err := content.ThreadFor(c, a, r.thread, "")
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			in := MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug}
-			err = in.read(c, a, " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0"+
+			thread := MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug}
+			err = thread.read(c, a, " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0"+
 				" AND EXISTS (SELECT 1 FROM board_notifications n WHERE n.user_id = ? AND n.post_id = p.id AND n.kind = ?"+
 				" AND n.read_at IS NULL)", []any{t.ID, r.first, r.last, m.User, following.KindMention})
 			if err != nil {
 				return err
 			}
-			m.add(in)
+			m.add(thread)
 		}
 		return nil
 	})
@@ -48,7 +48,7 @@ func (s *Service) composeMentions(ctx context.Context, a *rights.Actor, m *Maili
 // the text of the messages.
 type MailMessage struct {
 	ID     int64  // of the conversation
-	Author string // who wrote the message that the mail is about
+	Author string // the author of the message
 }
 
 // composeMessages sets the address of a mailing, and the conversations that the member has not read. The address stays
@@ -64,7 +64,7 @@ func (s *Service) composeMessages(ctx context.Context, a *rights.Actor, m *Maili
 		}
 		for _, r := range m.rows {
 			author, err := conversations.UnreadIn(c, a, r.thread, r.last)
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {

@@ -39,7 +39,7 @@ func RenderBy(set *kernel.Settings, message string) string {
 // HTML, and the Version by which it was rendered.
 func Shown(post int64, message, html string, version int64) string {
 	if outdated(message, html, version) {
-		html = anew(message, html)
+		html = renderAgain(message, html)
 	}
 	return WithPaths(html, post)
 }
@@ -58,8 +58,8 @@ func outdated(message, html string, version int64) bool {
 	return true
 }
 
-// anew renders a text again, by the setting that applied when it was stored: if the stored HTML has no images of other
-// hosts, neither has the new HTML.
-func anew(message, html string) string {
+// renderAgain renders a text again, by the setting that applied when it was stored: if the stored HTML has no images of
+// other hosts, neither has the new HTML.
+func renderAgain(message, html string) string {
 	return RenderBy(&kernel.Settings{Images: strings.Contains(html, `<img src="https://`)}, message)
 }

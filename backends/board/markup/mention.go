@@ -44,8 +44,8 @@ func Names(rendered string) (names []string) {
 	seen := make(map[string]bool)
 	eachText(rendered, func(raw string) string {
 		plain := html.UnescapeString(raw)
-		for _, at := range mention.FindAllStringSubmatchIndex(plain, -1) {
-			name, _, _ := named(plain, at)
+		for _, match := range mention.FindAllStringSubmatchIndex(plain, -1) {
+			name, _, _ := named(plain, match)
 			if key := text.Fold(name); name != "" && !seen[key] && len(names) < MaxMentions {
 				seen[key] = true
 				names = append(names, key)
@@ -65,8 +65,8 @@ func Linked(rendered string, ids map[string]int64) string {
 	return eachText(rendered, func(raw string) string {
 		plain, written := html.UnescapeString(raw), 0
 		var out strings.Builder
-		for _, at := range mention.FindAllStringSubmatchIndex(plain, -1) {
-			name, start, end := named(plain, at)
+		for _, match := range mention.FindAllStringSubmatchIndex(plain, -1) {
+			name, start, end := named(plain, match)
 			id := ids[text.Fold(name)]
 			if name == "" || id == 0 {
 				continue
@@ -84,10 +84,10 @@ func Linked(rendered string, ids map[string]int64) string {
 
 // named returns the name in a match of the expression mention, and the offsets in the text where the mention starts and
 // ends. If no member can have the name, it returns an empty name.
-func named(plain string, at []int) (name string, start, end int) {
-	first, last, end := at[4], at[5], at[5]
-	if start = first - 1; at[2] >= 0 {
-		first, last, end = at[2], at[3], at[3]+1
+func named(plain string, match []int) (name string, start, end int) {
+	first, last, end := match[4], match[5], match[5]
+	if start = first - 1; match[2] >= 0 {
+		first, last, end = match[2], match[3], match[3]+1
 		start = first - 2
 	}
 	if name = plain[first:last]; utf8.RuneCountInString(name) > longestName {
@@ -123,7 +123,7 @@ func eachText(rendered string, change func(raw string) string) string {
 		return rendered
 	}
 	var out strings.Builder
-	within := 0 // open elements whose text stays as it is
+	skipped := 0 // open elements whose text is not changed
 	z := tokens.NewTokenizer(strings.NewReader(rendered))
 	for {
 		kind := z.Next()
@@ -131,7 +131,7 @@ func eachText(rendered string, change func(raw string) string) string {
 		if kind == tokens.ErrorToken {
 			return out.String() + raw
 		}
-		if kind == tokens.TextToken && within == 0 && strings.Contains(raw, "@") {
+		if kind == tokens.TextToken && skipped == 0 && strings.Contains(raw, "@") {
 			raw = change(raw)
 		}
 		out.WriteString(raw)
@@ -141,9 +141,9 @@ func eachText(rendered string, change func(raw string) string) string {
 		switch name, _ := z.TagName(); string(name) {
 		case "a", "code", "pre":
 			if kind == tokens.StartTagToken {
-				within++
+				skipped++
 			} else {
-				within = max(0, within-1)
+				skipped = max(0, skipped-1)
 			}
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
-// TestPlacing checks that texts can refer to files of the board, and that the same syntax refers to nothing else.
-func TestPlacing(t *testing.T) {
+// TestFileReferences checks that texts can refer to files of the board, and that the same syntax refers to nothing
+// else.
+func TestFileReferences(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"![x](attachment:photo.png)":                   `<img src="/posts/7/files/photo.png" alt="x">`,

@@ -84,8 +84,8 @@ func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bu
 		return err
 	case Approve:
 		var decision posts.Decision
-		if seen := bulk.Seen[item.Post.ID]; seen != "" {
-			decision.Match = func(tag string) bool { return tag == seen }
+		if seenTag := bulk.Seen[item.Post.ID]; seenTag != "" {
+			decision.Match = func(tag string) bool { return tag == seenTag }
 		}
 		_, err := s.posts.Approve(ctx, a, item.Post.ID, decision)
 		return err
@@ -113,7 +113,7 @@ func (s *Service) Chosen(ctx context.Context, a *rights.Actor, ids []int64) (lis
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Item, err error) {
 		for _, id := range ids {
 			t, p, err := content.PostByID(c, a, id, "")
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {

@@ -23,8 +23,8 @@ type Query struct {
 	Limit    int
 }
 
-// looked limits how many posts Find examines for a page if no index can select the matching posts.
-const looked = 5000
+// maxExamined limits how many posts Find examines for a page if no index can select the matching posts.
+const maxExamined = 5000
 
 // moderates lists the rights that let a member choose posts in a forum; one of them is sufficient.
 var moderates = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
@@ -79,13 +79,13 @@ func (s *Service) withWords(
 	found, next, err := s.search.Find(ctx, a, search.Query{
 		Text: q.Words, Forum: q.Forum, Author: q.Member, After: q.After, Limit: q.Limit,
 	})
-	in := make(map[any]bool)
+	moderated := make(map[any]bool)
 	for _, id := range forums {
-		in[id] = true
+		moderated[id] = true
 	}
 	for _, f := range found {
 		item := Item{f.Post, f.Thread}
-		if in[f.Thread.Forum] && q.matches(item) {
+		if moderated[f.Thread.Forum] && q.matches(item) {
 			items = append(items, item)
 		}
 	}
@@ -93,8 +93,8 @@ func (s *Service) withWords(
 }
 
 func (q Query) matches(item Item) bool {
-	at := item.Post.Created
-	return at >= q.From && (q.To == 0 || at < q.To) && (!q.Starts || item.Post.Number == 1)
+	created := item.Post.Created
+	return created >= q.From && (q.To == 0 || created < q.To) && (!q.Starts || item.Post.Number == 1)
 }
 
 // find returns a page of the posts in forums that match a query without words. next is the After of the next page.
@@ -120,7 +120,7 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	args = append([]any{q.From, to}, append(forums, append(args, looked)...)...)
+	args = append([]any{q.From, to}, append(forums, append(args, maxExamined)...)...)
 	rows, err = store.List(c, func(r store.Row) (p row, err error) {
 		return p, r.Scan(&p.id, &p.fits)
 	}, "SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
@@ -136,7 +136,7 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 			return items, items[len(items)-1].Post.ID, nil
 		}
 		thread, post, err := content.PostByID(c, a, p.id, "")
-		if kernel.NotFoundErr(err) {
+		if kernel.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
@@ -146,7 +146,7 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 			items = append(items, item)
 		}
 	}
-	if len(rows) == looked {
+	if len(rows) == maxExamined {
 		next = rows[len(rows)-1].id
 	}
 	return items, next, nil

@@ -25,28 +25,30 @@ const batch = 500
 // several transactions. If ctx or the process ends meanwhile, ResumeMerges completes the merge.
 //
 // The actor needs the right to move threads in both forums and, to change the title, the right to edit titles.
-func (s *Service) Merge(ctx context.Context, a *rights.Actor, one, other int64, title string) (kept int64, err error) {
+func (s *Service) Merge(
+	ctx context.Context, a *rights.Actor, first, second int64, title string,
+) (remaining int64, err error) {
 	var merged int64
 	var name string
 	if title != "" {
 		if name, err = checkTitle(a, title); err != nil {
-			return 0, kernel.FieldOf(err, "kept")
+			return 0, kernel.WithField(err, "kept")
 		}
 	}
-	read, err := s.readBoth(ctx, one, other)
+	read, err := s.readBoth(ctx, first, second)
 	if err != nil {
 		return 0, err
 	}
 	var done bool
 	err = s.Write(ctx, func(c store.Conn) error {
-		from, to, err := twoThreads(c, a, one, other, "other")
+		from, to, err := twoThreads(c, a, first, second, "other")
 		if err != nil {
 			return err
 		}
 		if from.First < to.First {
 			from, to = to, from
 		}
-		kept, merged = to.ID, from.ID
+		remaining, merged = to.ID, from.ID
 		if err := s.mayMerge(c, a, from, to); err != nil {
 			return err
 		}
@@ -55,7 +57,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, one, other int64, 
 				return err
 			}
 		}
-		detail := kernel.Brief(from.Title) + ", thread " + kernel.Itoa(from.ID)
+		detail := kernel.ForLog(from.Title) + ", thread " + kernel.Itoa(from.ID)
 		if err := s.rights.Logged(c, a, "thread.merge", rights.ThreadMove, to.Forum, to.ID, 0, detail); err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, one, other int64, 
 	if err != nil {
 		return 0, err
 	}
-	return kept, s.markRead(ctx, kept, read)
+	return remaining, s.markRead(ctx, remaining, read)
 }
 
 // mayMerge returns an error unless the actor may merge one thread into another.
@@ -191,7 +193,7 @@ func (s *Service) finish(ctx context.Context, merged int64) error {
 func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err error) {
 	move := &transfer{c: c, from: from, to: to}
 	left := batch
-	n, err := move.archived(left, to.Next)
+	n, err := move.moveArchived(left, to.Next)
 	if err != nil {
 		return false, err
 	}
@@ -201,7 +203,7 @@ func (s *Service) step(c store.Conn, from, to *content.Thread) (done bool, err e
 	if err != nil {
 		return false, err
 	}
-	if err := move.posts(ids, to.Next); err != nil {
+	if err := move.movePosts(ids, to.Next); err != nil {
 		return false, err
 	}
 	left, to.Next = left-len(ids), to.Next+int64(len(ids))
@@ -230,10 +232,10 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	const of = " FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND user_id IN ("
+	const fromSubscriptions = " FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND user_id IN ("
 	these := append([]any{from.ID}, ids...)
 	if _, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at,"+
-		" last_notified_post_id) SELECT user_id, target, CAST(? AS BIGINT), mode, created_at, last_notified_post_id"+of+
+		" last_notified_post_id) SELECT user_id, target, CAST(? AS BIGINT), mode, created_at, last_notified_post_id"+fromSubscriptions+
 		kernel.Marks(len(ids))+") ON CONFLICT (user_id, target, target_id) DO NOTHING",
 		append([]any{to.ID}, these...)...); err != nil {
 		return 0, err
@@ -249,7 +251,7 @@ func (s *Service) followers(c store.Conn, from, to *content.Thread, limit int) (
 		" AND o.mode = board_mails.mode AND o.thread_id = ?)", append(append([]any{to.ID}, these...), to.ID)...); err != nil {
 		return 0, err
 	}
-	_, err = c.Exec("DELETE"+of+kernel.Marks(len(ids))+")", these...)
+	_, err = c.Exec("DELETE"+fromSubscriptions+kernel.Marks(len(ids))+")", these...)
 	return len(ids), err
 }
 
@@ -262,7 +264,7 @@ func (s *Service) end(move *transfer) error {
 		return err
 	}
 	first := from.First
-	if err := move.posts([]any{first}, number); err != nil {
+	if err := move.movePosts([]any{first}, number); err != nil {
 		return err
 	}
 	if err := reindex(c, to, first, false); err != nil {

@@ -44,7 +44,7 @@ func twoThreads(c store.Conn, a *rights.Actor, first, second int64, field string
 	found := make(map[int64]*content.Thread)
 	for _, id := range []int64{min(first, second), max(first, second)} {
 		found[id], err = content.ThreadFor(c, a, id, c.Lock())
-		if kernel.NotFoundErr(err) && id == second {
+		if kernel.IsNotFound(err) && id == second {
 			err = kernel.Invalid(field, "unknown", "there is no thread that you see by that number")
 		}
 		if err != nil {

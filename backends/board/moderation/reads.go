@@ -15,12 +15,12 @@ const maxRead = 10_000
 type reader struct{ user, post int64 }
 
 // readBoth lists the members who have read both threads completely, each with the later of the two last posts.
-func (s *Service) readBoth(ctx context.Context, one, other int64) ([]reader, error) {
+func (s *Service) readBoth(ctx context.Context, first, second int64) ([]reader, error) {
 	return s.readers(ctx, "SELECT x.user_id, CASE WHEN x.last_read_post_id > y.last_read_post_id THEN x.last_read_post_id"+
 		" ELSE y.last_read_post_id END"+
 		" FROM board_threads t JOIN board_thread_reads x ON x.thread_id = t.id AND x.last_read_post_id >= t.last_post_id"+
 		" JOIN board_thread_reads y ON y.user_id = x.user_id JOIN board_threads o ON o.id = y.thread_id"+
-		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", one, other, maxRead)
+		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", first, second, maxRead)
 }
 
 // readFrom lists the members who have read a thread at least up to a post.

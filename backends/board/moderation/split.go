@@ -21,7 +21,7 @@ type Split struct {
 // of the new thread, and its author the thread's author. The first post of the old thread cannot be moved.
 //
 // The actor needs the right to move threads in both forums.
-func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (made int64, err error) {
+func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (newThread int64, err error) {
 	title, err := checkTitle(a, split.Title)
 	if err != nil {
 		return 0, err
@@ -40,7 +40,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 			return err
 		}
 		home, err := content.ForumFor(c, a, split.Forum)
-		if kernel.NotFoundErr(err) || err == nil && home.Kind != "forum" {
+		if kernel.IsNotFound(err) || err == nil && home.Kind != "forum" {
 			return kernel.Invalid("forumId", "unknown", "there is no forum for threads that you see by that id")
 		}
 		if err != nil {
@@ -71,16 +71,16 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 			to.Visibility, to.AuthorName, to.Created, to.LastAt).Scan(&to.ID); err != nil {
 			return err
 		}
-		made = to.ID
+		newThread = to.ID
 		detail := count(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
 		if err := s.noteMove(c, a, "thread.split", from, to, 0, detail); err != nil {
 			return err
 		}
 		move := &transfer{c: c, from: from, to: to}
-		if err := move.all(ids); err != nil {
+		if err := move.moveAll(ids); err != nil {
 			return err
 		}
-		to.Replies-- // it counts all but the first
+		to.Replies-- // replies are all posts except the first
 		if err := reindex(c, to, to.First, true); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	if err != nil {
 		return 0, err
 	}
-	return made, s.markRead(ctx, made, read)
+	return newThread, s.markRead(ctx, newThread, read)
 }
 
 // MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
@@ -127,7 +127,7 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 			}
 		}
 		move := &transfer{c: c, from: from, to: to}
-		if err := move.all(ids); err != nil {
+		if err := move.moveAll(ids); err != nil {
 			return err
 		}
 		if err := move.save(); err != nil {
@@ -150,8 +150,9 @@ func (s *Service) noteMove(
 	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
 }
 
-// all moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are recorded.
-func (t *transfer) all(ids []int64) error {
+// moveAll moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are
+// recorded.
+func (t *transfer) moveAll(ids []int64) error {
 	values := make([]any, len(ids))
 	for i, id := range ids {
 		values[i] = id
@@ -163,7 +164,7 @@ func (t *transfer) all(ids []int64) error {
 	}
 	number := t.to.Next
 	t.to.Next += int64(len(ids))
-	return t.posts(values, number)
+	return t.movePosts(values, number)
 }
 
 // mayMove returns the posts of thread from with the given ids. It returns an error unless the actor may move them to

@@ -20,31 +20,31 @@ type transfer struct {
 const postColumns = "author_id, author_name, visibility, message, message_html, render_version, body_hash, created_at," +
 	" edited_at, edited_by, edit_reason, edit_count"
 
-// posts moves posts, whose ids are in ascending order. The first of them gets the given number, and the others the
+// movePosts moves posts, whose ids are in ascending order. The first of them gets the given number, and the others the
 // following numbers.
-func (t *transfer) posts(ids []any, number int64) error {
+func (t *transfer) movePosts(ids []any, number int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
-	here := append([]any{t.from.ID}, ids...)
+	args := append([]any{t.from.ID}, ids...)
 	type count struct{ author, posts int64 }
 	authors, err := store.List(t.c, func(r store.Row) (n count, err error) {
 		return n, r.Scan(&n.author, &n.posts)
 	}, "SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
-		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", here...)
+		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", args...)
 	if err != nil {
 		return err
 	}
 	if _, err := t.c.Exec("INSERT INTO board_posts (thread_id, id, number, "+postColumns+")"+
 		" SELECT CAST(? AS BIGINT), id, CAST(? AS BIGINT) + row_number() OVER (ORDER BY id), "+postColumns+
-		" FROM board_posts WHERE thread_id = ? AND id"+chosen, append([]any{t.to.ID, number - 1}, here...)...); err != nil {
+		" FROM board_posts WHERE thread_id = ? AND id"+chosen, append([]any{t.to.ID, number - 1}, args...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, here...); err != nil {
+	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, args...); err != nil {
 		return err
 	}
-	if err := t.attend(ids); err != nil {
+	if err := t.updateReferences(ids); err != nil {
 		return err
 	}
 	var shown int64
@@ -66,8 +66,8 @@ func (t *transfer) posts(ids []any, number int64) error {
 	return nil
 }
 
-// attend updates the rows of other tables that refer to the thread or forum of the posts.
-func (t *transfer) attend(ids []any) error {
+// updateReferences updates the rows of other tables that refer to the thread or forum of the posts.
+func (t *transfer) updateReferences(ids []any) error {
 	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
 	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+chosen,
 		append([]any{t.to.ID, t.to.Forum}, ids...)...); err != nil {
@@ -97,9 +97,9 @@ func (t *transfer) attend(ids []any) error {
 	return err
 }
 
-// archived moves up to limit archived posts and returns how many it has moved. The first of them gets the given number,
-// and the others the following numbers.
-func (t *transfer) archived(limit int, number int64) (int, error) {
+// moveArchived moves up to limit archived posts and returns how many it has moved. The first of them gets the given
+// number, and the others the following numbers.
+func (t *transfer) moveArchived(limit int, number int64) (int, error) {
 	ids, err := store.Column[any](t.c, "SELECT id FROM board_posts_archive WHERE thread_id = ? ORDER BY id LIMIT ?",
 		t.from.ID, limit)
 	if err != nil || len(ids) == 0 {
@@ -111,7 +111,7 @@ func (t *transfer) archived(limit int, number int64) (int, error) {
 			return 0, err
 		}
 	}
-	return len(ids), t.attend(ids)
+	return len(ids), t.updateReferences(ids)
 }
 
 // save writes the counters and the last posts of both threads.
@@ -122,7 +122,7 @@ func (t *transfer) save() error {
 			return err
 		}
 		if thread.Visibility == gone {
-			continue // has no posts
+			continue // the thread has no posts left
 		}
 		if err := content.LastOfThread(t.c, thread); err != nil {
 			return err

@@ -37,16 +37,16 @@ type discourse struct {
 	settings      map[string]bool
 	mails, hashes map[int64]string  // by user
 	restricted    map[int64]bool    // categories
-	permissions   map[int64]int64   // of members, by category; the lowest means the most
-	private       map[int64]string  // the titles of private topics; one that is left out has none
+	permissions   map[int64]int64   // of members, by category; the lowest value permits most
+	private       map[int64]string  // the titles of private topics; empty for topics that are left out
 	people        map[int64][]int64 // by private topic
 	uploads       map[int64]seed.MovedFile
 	pictures      map[int64]int64 // the uploads that are pictures of users
 	tags          map[int64]string
 	topicTags     map[int64][]int64
 	tagGroups     map[int64][]int64 // by tag
-	open          map[int64]bool    // of groups of tags that not all may use: everybody sees them
-	others        int64             // posts that are left out
+	open          map[int64]bool    // by tag group with permissions: whether everybody sees its tags
+	otherPosts    int64             // posts that are left out
 }
 
 // readDiscourse opens and reads a dump of Discourse.
@@ -60,12 +60,12 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
 			"site_settings": b.setting, "users": b.user, "user_emails": b.mail,
-			"user_passwords": put(b.hashes, "user_id", discourseHash), "categories": b.category,
+			"user_passwords": mapColumn(b.hashes, "user_id", discourseHash), "categories": b.category,
 			"category_groups": b.permission, "topics": b.topic, "posts": b.row, "polls": b.poll,
 			"topic_allowed_users": collect(b.people, "topic_id", "user_id"),
-			"tags":                put(b.tags, "id", func(r *sqldump.Row) string { return r.Text("name") }),
+			"tags":                mapColumn(b.tags, "id", func(r *sqldump.Row) string { return r.Text("name") }),
 			"topic_tags":          collect(b.topicTags, "topic_id", "tag_id"), "tag_group_permissions": b.tagGroup,
-			"tag_group_memberships": collect(b.tagGroups, "tag_id", "tag_group_id"), "uploads": put(b.uploads, "id", b.upload),
+			"tag_group_memberships": collect(b.tagGroups, "tag_id", "tag_group_id"), "uploads": mapColumn(b.uploads, "id", b.upload),
 			"upload_references": b.reference, "post_uploads": b.reference,
 		},
 		forumTable: "categories", threadTable: "topics", rights: b.access, post: b.textOf,
@@ -73,8 +73,8 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	}, b.finish)
 }
 
-// put returns a function that sets, in the map into, the value of a row under the id in the column key.
-func put[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
+// mapColumn returns a function that sets, in the map into, the value of a row under the id in the column key.
+func mapColumn[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
 		into[r.Int(key)] = value(r)
 		return nil
@@ -93,11 +93,11 @@ func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) err
 
 // stamp parses a column with a time in UTC. It returns the zero time if the column has no valid time.
 func stamp(r *sqldump.Row, column string) time.Time {
-	at, err := time.Parse(time.DateTime, r.Text(column))
-	if err != nil || at.Year() < 1970 {
+	parsed, err := time.Parse(time.DateTime, r.Text(column))
+	if err != nil || parsed.Year() < 1970 {
 		return time.Time{}
 	}
-	return at
+	return parsed
 }
 
 // stampOf parses a column with a time. It returns 0 if the column has no valid time.
@@ -155,7 +155,7 @@ func (b *discourse) mail(r *sqldump.Row) error {
 func discourseHash(r *sqldump.Row) string {
 	digits, rounds := r.Text("password_hash"), 0
 	sum, err := hex.DecodeString(digits)
-	algorithm := cmp.Or(r.Text("password_algorithm"), "$pbkdf2-sha256$i=64000,l=32$") // which it once was for all
+	algorithm := cmp.Or(r.Text("password_algorithm"), "$pbkdf2-sha256$i=64000,l=32$") // the algorithm of earlier versions
 	if _, e := fmt.Sscanf(algorithm, "$pbkdf2-sha256$i=%d,l=32$", &rounds); err != nil || e != nil || len(sum) == 0 {
 		return digits
 	}
@@ -178,10 +178,10 @@ func (b *discourse) category(r *sqldump.Row) error {
 }
 
 func (b *discourse) permission(r *sqldump.Row) error {
-	id, group, may := r.Int("category_id"), r.Int("group_id"), r.Int("permission_type")
+	id, group, permission := r.Int("category_id"), r.Int("group_id"), r.Int("permission_type")
 	best := b.permissions[id]
-	if (group == discourseEverybody || group == discourseMembers) && (best == 0 || may < best) {
-		b.permissions[id] = may
+	if (group == discourseEverybody || group == discourseMembers) && (best == 0 || permission < best) {
+		b.permissions[id] = permission
 	}
 	return nil
 }
@@ -191,11 +191,12 @@ func (b *discourse) access(f *seed.MovedForum, group string) access {
 	if group == "guest" {
 		return access{view: !b.restricted[f.ID] && !b.settings["login_required"]}
 	}
-	may := b.permissions[f.ID]
-	if may == 0 && !b.restricted[f.ID] {
-		may = discourseFull
+	permission := b.permissions[f.ID]
+	if permission == 0 && !b.restricted[f.ID] {
+		permission = discourseFull
 	}
-	return access{may != 0, may == discourseFull, may == discourseFull || may == discourseReply}
+	full := permission == discourseFull
+	return access{permission != 0, full, full || permission == discourseReply}
 }
 
 func (b *discourse) topic(r *sqldump.Row) error {
@@ -206,7 +207,7 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	}
 	switch kind := r.Text("archetype"); {
 	case kind == "private_message":
-		if b.private[t.id] = t.title; deleted || r.Int("user_id") <= 0 { // the program itself has begun it
+		if b.private[t.id] = t.title; deleted || r.Int("user_id") <= 0 { // begun by the program itself
 			b.private[t.id] = ""
 		}
 		return nil
@@ -226,7 +227,7 @@ func (b *discourse) topic(r *sqldump.Row) error {
 // only at the end of the dump.
 func (b *discourse) row(r *sqldump.Row) error {
 	if kind := r.Int("post_type"); kind != discourseRegular && kind != discourseMarked {
-		b.others++
+		b.otherPosts++
 		return nil
 	}
 	b.posts = append(b.posts, ref{r.Int("topic_id"), r.Int("id"), r.Int("post_number"), r.Place})
@@ -246,12 +247,12 @@ func (b *discourse) tagGroup(r *sqldump.Row) error {
 
 func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	_, path, local := strings.Cut(r.Text("url"), "/uploads/")
-	if !local { // it is in a storage service
+	if !local { // the file is in a storage service
 		path = r.Text("url")
 	}
 	return seed.MovedFile{
 		Author: r.Int("user_id"), Name: r.Text("original_filename"), Path: b.within(path), At: stampOf(r, "created_at"),
-		Sum: content.SumThere(r.Text("sha1"), false),
+		Sum: content.MovedSumID(r.Text("sha1"), false),
 	}
 }
 
@@ -326,15 +327,15 @@ func (b *discourse) finish() {
 			}
 		}
 	}
-	b.without("posts of other kinds", b.others, "they tell what was done, or are for the staff alone")
+	b.without("posts of other kinds", b.otherPosts, "they tell what was done, or are for the staff alone")
 }
 
 // finishMessages moves private messages from the posts to the messages, and returns the set of their ids.
 func (b *discourse) finishMessages() map[int64]bool {
 	private := make(map[int64]bool)
 	b.posts = slices.DeleteFunc(b.posts, func(post ref) bool {
-		title, is := b.private[post.thread]
-		if !is {
+		title, isPrivate := b.private[post.thread]
+		if !isPrivate {
 			return false
 		}
 		private[post.post] = true
@@ -342,10 +343,10 @@ func (b *discourse) finishMessages() map[int64]bool {
 		if title == "" || err != nil || discourseVisibility(r) != rights.Visible {
 			return true
 		}
-		post.at = stamp(r, "created_at").Unix()
+		post.time = stamp(r, "created_at").Unix()
 		b.messages.add(message{ref: post, author: r.Int("user_id"), title: title})
 		for _, user := range b.people[post.thread] {
-			b.messages.has(post.post, user, false)
+			b.messages.addMember(post.post, user, false)
 		}
 		return true
 	})
@@ -364,15 +365,15 @@ func (b *discourse) finishFiles(private map[int64]bool) {
 	b.files = nil
 	for _, f := range uses {
 		upload, found := b.uploads[f.Author]
-		same := key{post: f.Post, upload: f.Author}
-		if !found || private[f.Post] || known[same] {
+		use := key{post: f.Post, upload: f.Author}
+		if !found || private[f.Post] || known[use] {
 			continue
 		}
 		named := key{post: f.Post, name: upload.Name}
 		if known[named] {
 			upload.Name = fmt.Sprintf("%d-%s", f.Author, upload.Name)
 		}
-		known[same], known[named] = true, true
+		known[use], known[named] = true, true
 		upload.ID, upload.Post = f.ID, f.Post
 		b.files = append(b.files, upload)
 	}

@@ -14,8 +14,8 @@ const uploadSum, uploadShort = "2732f12a8f18d27cf0fa78ef41091bfa1ccec9ce", "5ALL
 
 func TestDiscourseText(t *testing.T) {
 	t.Parallel()
-	files := []seed.MovedFile{{Name: "a.png", Sum: content.SumThere(uploadSum+".png", false)}}
-	if n := content.SumThere(uploadShort+".png", true); n == 0 || n != files[0].Sum {
+	files := []seed.MovedFile{{Name: "a.png", Sum: content.MovedSumID(uploadSum+".png", false)}}
+	if n := content.MovedSumID(uploadShort+".png", true); n == 0 || n != files[0].Sum {
 		t.Errorf("the short sum is %d", n)
 	}
 	for raw, want := range map[string]string{
@@ -54,7 +54,7 @@ func FuzzDiscourseText(f *testing.F) {
 	f.Add("[quote=\"A, post:1\"]\na\n[/quote]\nb `c` ![d](upload://" + uploadShort + ".png)\n```\n[b]x[/b]")
 	f.Add("[details=x]\n- a\nb [url=c]d[/url] [date=2020-01-01 time=10:00]\n[/details]")
 	f.Fuzz(func(t *testing.T, raw string) {
-		got := discourseMarkdown(raw, []seed.MovedFile{{Name: "a.png", Sum: content.SumThere(uploadSum, false)}})
+		got := discourseMarkdown(raw, []seed.MovedFile{{Name: "a.png", Sum: content.MovedSumID(uploadSum, false)}})
 		if len(got) > 100*len(raw)+1000 {
 			t.Errorf("%d bytes become %d", len(raw), len(got))
 		}

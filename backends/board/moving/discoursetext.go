@@ -25,28 +25,28 @@ var (
 // discourseMarkdown converts a text of Discourse to Markdown of the board. Discourse writes Markdown too, but with
 // other quotations, file addresses and line breaks. files are the files of the post.
 func discourseMarkdown(raw string, files []seed.MovedFile) string {
-	const none, blank, words = 0, 1, 2 // what the line before is
+	const other, blank, words = 0, 1, 2 // the kind of the previous line
 	var lines []string
-	prefix, code, before := "", "", none
-	add := func(line string, is int) {
+	prefix, code, before := "", "", other
+	add := func(line string, kind int) {
 		switch {
-		case is == blank && before == blank:
+		case kind == blank && before == blank:
 			return
-		case is == words && before == words:
+		case kind == words && before == words:
 			lines[len(lines)-1] += "  "
 		}
-		lines, before = append(lines, strings.TrimRight(prefix+line, " ")), is
+		lines, before = append(lines, strings.TrimRight(prefix+line, " ")), kind
 	}
 	raw = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(raw)
 	for line := range strings.SplitSeq(quoteTag.ReplaceAllString(raw, "\n\n$0\n\n"), "\n") {
 		mark, tag := fence.FindStringSubmatch(line), quoteTag.FindStringSubmatch(line)
 		switch {
 		case code != "":
-			if add(line, none); mark != nil && strings.HasPrefix(mark[1], code) {
+			if add(line, other); mark != nil && strings.HasPrefix(mark[1], code) {
 				code = ""
 			}
 		case mark != nil:
-			add(line, none)
+			add(line, other)
 			code = mark[1]
 		case strings.TrimSpace(line) == "":
 			add("", blank)
@@ -56,7 +56,7 @@ func discourseMarkdown(raw string, files []seed.MovedFile) string {
 			if before == blank {
 				lines = lines[:len(lines)-1]
 			}
-			prefix, before = strings.TrimPrefix(prefix, "> "), none
+			prefix, before = strings.TrimPrefix(prefix, "> "), other
 		case len(prefix) < maxQuotes*len("> "):
 			prefix += "> "
 			if name, _, _ := strings.Cut(strings.Trim(tag[2], `"' `), ","); name != "" {
@@ -76,7 +76,7 @@ func withFiles(line string, files []seed.MovedFile) string {
 			return found
 		}
 		short := strings.Contains(address, "upload://") || strings.Contains(address, "/short-url/")
-		sum := content.SumThere(path.Base(address), short)
+		sum := content.MovedSumID(path.Base(address), short)
 		for _, f := range files {
 			if f.Sum == sum && sum != 0 {
 				return fileLink(f.Name)

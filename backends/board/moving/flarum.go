@@ -31,7 +31,7 @@ type flarum struct {
 
 	tags      map[int64]flarumTag
 	tagged    map[int64][]int64         // the tags of discussions
-	granted   map[flarumPermission]bool // what groups may do
+	granted   map[flarumPermission]bool // the permissions of groups
 	likes     map[int64][]int64         // the members who like a post
 	uuids     map[int64]string          // of files
 	postOf    map[int64]int64           // of files
@@ -96,10 +96,10 @@ func (b *flarum) finish() {
 			b.forums = append(b.forums, tag.forum)
 		}
 	}
-	lost := 0
+	withoutForum := 0
 	b.files = slices.DeleteFunc(b.files, func(f seed.MovedFile) bool {
 		if f.Post == 0 && b.postOf[f.ID] == 0 {
-			lost++
+			withoutForum++
 			return true
 		}
 		return false
@@ -107,7 +107,7 @@ func (b *flarum) finish() {
 	for i := range b.files {
 		b.files[i].Post = cmp.Or(b.files[i].Post, b.postOf[b.files[i].ID])
 	}
-	b.without("files", int64(lost), "they are in no post, or not kept on the server itself")
+	b.without("files", int64(withoutForum), "they are in no post, or not kept on the server itself")
 	b.without("private discussions and posts", b.anonymous, "only some members see them")
 }
 
@@ -143,16 +143,16 @@ func (b *flarum) access(f *seed.MovedForum, group string) access {
 		return b.granted[flarumPermission{flarumGuests, name}] ||
 			group == "registered" && b.granted[flarumPermission{flarumMembers, name}]
 	}
-	have := access{may("viewForum"), may("startDiscussion"), may("discussion.reply")}
+	allowed := access{may("viewForum"), may("startDiscussion"), may("discussion.reply")}
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.tags[id].Parent, steps+1 {
 		if tag := b.tags[id]; tag.restricted {
 			prefix := fmt.Sprintf("tag%d.", id)
-			have.view = have.view && may(prefix+"viewForum")
-			have.begin = have.begin && may(prefix+"startDiscussion")
-			have.reply = have.reply && may(prefix+"discussion.reply")
+			allowed.view = allowed.view && may(prefix+"viewForum")
+			allowed.begin = allowed.begin && may(prefix+"startDiscussion")
+			allowed.reply = allowed.reply && may(prefix+"discussion.reply")
 		}
 	}
-	return have
+	return allowed
 }
 
 func (b *flarum) permission(r *sqldump.Row) error {
@@ -171,7 +171,7 @@ func (b *flarum) user(r *sqldump.Row) error {
 	}
 	avatar := r.Text("avatar_url")
 	if avatar != "" {
-		avatar = path.Base(avatar) // versions before 1 have a whole address
+		avatar = path.Base(avatar) // versions before 1 store a whole URL
 	}
 	b.member(m, false, avatar)
 	return nil

@@ -42,8 +42,8 @@ type flarumWriter struct {
 type flarumElement struct {
 	name   string
 	attrs  map[string]string
-	bbcode bool // it was written as BBCode
-	silent bool // its content is not shown
+	bbcode bool // the element was written as BBCode
+	silent bool // the element's content is skipped
 }
 
 // flarumMarks maps the elements of BBCode to the Markdown at their beginning and end. The marks of other elements are
@@ -109,16 +109,16 @@ func (w *flarumWriter) begin(t xml.StartElement) {
 func (w *flarumWriter) text(text string) {
 	e := &w.open[len(w.open)-1]
 	mark := e.name == "s" || e.name == "e" || e.name == "i"
-	var in *flarumElement
+	var parent *flarumElement
 	if mark && len(w.open) > 1 {
-		in = &w.open[len(w.open)-2]
+		parent = &w.open[len(w.open)-2]
 	}
 	switch {
 	case e.silent:
-	case in != nil && e.name == "s" && bbcodeMark.MatchString(text):
-		in.bbcode = true
-		w.beginBBCode(in)
-	case in != nil && e.name == "e" && in.bbcode:
+	case parent != nil && e.name == "s" && bbcodeMark.MatchString(text):
+		parent.bbcode = true
+		w.beginBBCode(parent)
+	case parent != nil && e.name == "e" && parent.bbcode:
 	case mark || w.code > 0 || e.name == "ESC":
 		w.put(text)
 	default:
@@ -164,7 +164,7 @@ func (w *flarumWriter) end() {
 // put writes text, with the marks of all open quotations before each line.
 func (w *flarumWriter) put(text string) {
 	if w.apart && text != "" {
-		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // what follows is not a part of the quotation
+		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // the following text is not a part of the quotation
 	}
 	before := "\n" + strings.Repeat("> ", min(w.quotes, maxMarks))
 	_, _ = w.out.WriteString(strings.ReplaceAll(text, "\n", before)) // never fails

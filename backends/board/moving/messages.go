@@ -29,8 +29,8 @@ func newMessages() messages { return messages{having: make(map[int64][]conversat
 
 func (m *messages) add(message message) { m.all = append(m.all, message) }
 
-// has records that a member has a message.
-func (m *messages) has(message, member int64, unread bool) {
+// addMember records that a member has a message.
+func (m *messages) addMember(message, member int64, unread bool) {
 	m.having[message] = append(m.having[message], conversations.ImportedMember{ID: member, Unread: unread})
 }
 
@@ -38,28 +38,28 @@ func (m *messages) has(message, member int64, unread bool) {
 func (m *messages) order() {
 	slices.SortFunc(m.all, func(x, y message) int { return byThread(x.ref, y.ref) })
 	indexes := make(map[string]int)
-	for _, one := range m.all {
-		owners := m.having[one.post]
+	for _, message := range m.all {
+		owners := m.having[message.post]
 		slices.SortFunc(owners, func(x, y conversations.ImportedMember) int { return cmp.Compare(x.ID, y.ID) })
 		owners = slices.CompactFunc(owners, func(x, y conversations.ImportedMember) bool { return x.ID == y.ID })
-		if m.having[one.post] = owners; len(owners) == 0 {
+		if m.having[message.post] = owners; len(owners) == 0 {
 			continue
 		}
 		members := make([]int64, len(owners))
 		for i, owner := range owners {
 			members[i] = owner.ID
 		}
-		key := fmt.Sprint(one.thread, members)
+		key := fmt.Sprint(message.thread, members)
 		if _, known := indexes[key]; !known {
 			indexes[key] = len(m.conversations)
 			m.conversations = append(m.conversations, nil)
 		}
-		m.conversations[indexes[key]] = append(m.conversations[indexes[key]], one)
+		m.conversations[indexes[key]] = append(m.conversations[indexes[key]], message)
 	}
 	m.all = nil
 	// Sorted by their last messages, as in the list that members see.
 	slices.SortStableFunc(m.conversations, func(x, y []message) int {
-		return cmp.Compare(x[len(x)-1].at, y[len(y)-1].at)
+		return cmp.Compare(x[len(x)-1].time, y[len(y)-1].time)
 	})
 }
 
@@ -68,15 +68,15 @@ func (b *reader) conversation(i int) (id int64, v conversations.Imported, err er
 	list := b.messages.conversations[i]
 	v.Title = replyMark.ReplaceAllString(list[0].title, "")
 	v.Members = slices.Clone(b.messages.having[list[0].post])
-	for _, one := range list {
-		r, err := b.At(one.place)
+	for _, message := range list {
+		r, err := b.At(message.place)
 		if err != nil {
 			return 0, v, err
 		}
 		v.Messages = append(v.Messages, conversations.ImportedMessage{
-			Author: one.author, At: momentOf(one.at), Text: b.message(r),
+			Author: message.author, At: momentOf(message.time), Text: b.message(r),
 		})
-		for _, m := range b.messages.having[one.post] {
+		for _, m := range b.messages.having[message.post] {
 			if i := slices.Index(v.Members, conversations.ImportedMember{ID: m.ID}); m.Unread && i >= 0 {
 				v.Members[i].Unread = true
 			}

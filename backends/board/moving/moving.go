@@ -20,9 +20,9 @@ import (
 
 // Options are the options of an import.
 type Options struct {
-	From   string // the program, of Programs
+	From   string // the program; one of Programs
 	Dump   string // the path of the dump
-	Prefix string // of the names of tables; empty means that of the program by default
+	Prefix string // of table names; empty means the program's default
 	// Attachments is the folder with the files of posts. If it is empty, files are left out.
 	Attachments string
 	// Avatars is the folder with the pictures of members. If it is empty, pictures are left out. Discourse has the
@@ -102,10 +102,10 @@ func (r *Report) changed(e *seed.MovedError) {
 }
 
 // without reports that n elements of a kind are left out because the board does not support them.
-func (r *Report) without(kind string, n int64, why string) {
+func (r *Report) without(kind string, n int64, reason string) {
 	if n > 0 {
 		r.LeftOut[kind] += n
-		r.Notes = append(r.Notes, fmt.Sprintf("%d %s are left out: %s", n, kind, why))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d %s are left out: %s", n, kind, reason))
 	}
 }
 
@@ -161,11 +161,11 @@ func digest(path string) (string, error) {
 
 // ref is the place of a post in the dump, with the values by which posts are sorted.
 type ref struct {
-	thread, post, at int64
-	place            sqldump.Place
+	thread, post, time int64
+	place              sqldump.Place
 }
 
 // byThread compares posts by thread, then by time, then by id.
 func byThread(x, y ref) int {
-	return cmp.Or(cmp.Compare(x.thread, y.thread), cmp.Compare(x.at, y.at), cmp.Compare(x.post, y.post))
+	return cmp.Or(cmp.Compare(x.thread, y.thread), cmp.Compare(x.time, y.time), cmp.Compare(x.post, y.post))
 }

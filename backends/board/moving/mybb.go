@@ -33,11 +33,11 @@ const (
 type mybb struct {
 	*reader
 
-	groups   map[int64]access
-	own      map[mybbPlace]access
-	parents  map[int64]int64 // of forums
-	copies   map[[16]byte]int64
-	subjects map[string]int64
+	groups      map[int64]access
+	forumAccess map[mybbPlace]access
+	parents     map[int64]int64 // of forums
+	copies      map[[16]byte]int64
+	subjects    map[string]int64
 }
 
 type mybbPlace struct{ forum, group int64 }
@@ -56,7 +56,7 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 		forumTable: "forums", threadTable: "threads", post: b.textOf,
 		message: func(r *sqldump.Row) string { return bbcode.Markdown(r.Text("message"), bbcode.Options{}) },
 	}, func() {
-		if len(b.groups) > 0 && (len(b.own) > 0 || b.Created(b.prefix+"forumpermissions")) {
+		if len(b.groups) > 0 && (len(b.forumAccess) > 0 || b.Created(b.prefix+"forumpermissions")) {
 			b.rights = b.access
 		}
 	})
@@ -71,9 +71,9 @@ func (b *mybb) user(r *sqldump.Row) error {
 	if r.Int("usergroup") == mybbAwaiting {
 		m.State = "awaiting"
 	}
-	avatar, _, _ := strings.Cut(r.Text("avatar"), "?") // behind the question mark is when it was uploaded
+	avatar, _, _ := strings.Cut(r.Text("avatar"), "?") // the time of the upload follows the question mark
 	if r.Has("avatartype") && r.Text("avatartype") != "upload" {
-		avatar = "" // it is elsewhere
+		avatar = "" // the picture is on another host
 	}
 	if avatar != "" {
 		avatar = path.Base(avatar)
@@ -110,20 +110,20 @@ func (b *mybb) group(r *sqldump.Row) error {
 }
 
 func (b *mybb) permission(r *sqldump.Row) error {
-	b.own[mybbPlace{r.Int("fid"), r.Int("gid")}] = mybbAccess(r)
+	b.forumAccess[mybbPlace{r.Int("fid"), r.Int("gid")}] = mybbAccess(r)
 	return nil
 }
 
 // access returns the rights of guests or members in a forum: those of the forum or, if it sets none, of the nearest
 // forum above that does, or else those of the group.
 func (b *mybb) access(f *seed.MovedForum, group string) access {
-	there := map[string]int64{"guest": 1, "registered": 2}[group]
+	groupID := map[string]int64{"guest": 1, "registered": 2}[group]
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.parents[id], steps+1 {
-		if own, ok := b.own[mybbPlace{id, there}]; ok {
-			return own
+		if granted, ok := b.forumAccess[mybbPlace{id, groupID}]; ok {
+			return granted
 		}
 	}
-	return b.groups[there]
+	return b.groups[groupID]
 }
 
 // maxForumDepth limits the number of forums above a forum, since the forums of a broken dump may form a cycle.
@@ -167,7 +167,7 @@ func mybbVisibility(r *sqldump.Row) int64 {
 func (b *mybb) row(r *sqldump.Row) error {
 	closed := r.Text("closed")
 	if strings.HasPrefix(closed, "moved|") || r.Int("visible") == mybbDraft {
-		return nil // the thread is elsewhere, or only its author knows it
+		return nil // the thread was moved, or is a draft of its author
 	}
 	if r.Int("poll") != 0 {
 		b.polls++
@@ -264,6 +264,6 @@ func (b *mybb) private(r *sqldump.Row) error {
 			ref: ref{about, id, r.Int("dateline"), r.Place}, author: r.Int("fromid"), title: title,
 		})
 	}
-	b.messages.has(first, r.Int("uid"), folder != mybbSent && r.Int("status") == 0)
+	b.messages.addMember(first, r.Int("uid"), folder != mybbSent && r.Int("status") == 0)
 	return nil
 }

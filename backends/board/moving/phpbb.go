@@ -24,7 +24,7 @@ const (
 	phpbbForumLink     = 2
 
 	phpbbTopicLocked = 1 // topic_status
-	phpbbTopicShadow = 2 // where a topic was that has been moved
+	phpbbTopicShadow = 2 // a link at the former place of a moved topic
 
 	phpbbApproved = 1 // topic_visibility and post_visibility; 0 is unapproved
 	phpbbDeleted  = 2
@@ -35,7 +35,7 @@ type phpbb struct {
 	*reader
 
 	groups phpbbGroups
-	salt   string // what the names of pictures begin with
+	salt   string // the prefix of the names of pictures
 }
 
 // readPHPBB opens and reads a dump of phpBB.
@@ -92,7 +92,7 @@ func (b *phpbb) user(r *sqldump.Row) error {
 		m.State = "awaiting"
 	}
 	avatar := ""
-	if kind := r.Text("user_avatar_type"); kind == "avatar.driver.upload" || kind == "1" { // 1 is that of phpBB 3.0
+	if kind := r.Text("user_avatar_type"); kind == "avatar.driver.upload" || kind == "1" { // 1 is the value of phpBB 3.0
 		avatar = fmt.Sprintf("%d%s", id, path.Ext(r.Text("user_avatar")))
 	}
 	b.member(m, r.Text("user_sig") != "", avatar)
@@ -137,7 +137,7 @@ func (b *phpbb) sent(r *sqldump.Row) error {
 // received records that a user has a copy of a private message; its author may have one, too.
 func (b *phpbb) received(r *sqldump.Row) error {
 	if r.Int("pm_deleted") == 0 {
-		b.messages.has(r.Int("msg_id"), r.Int("user_id"), r.Int("pm_unread") != 0)
+		b.messages.addMember(r.Int("msg_id"), r.Int("user_id"), r.Int("pm_unread") != 0)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (b *phpbb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// visibility returns the visibility of a topic or post. In phpBB 3.0 it depends on the column approved.
+// visibility converts the visibility of a topic or post, which is in column. phpBB 3.0 has only the column approved.
 func visibility(r *sqldump.Row, column, approved string) int64 {
 	if !r.Has(column) {
 		if r.Int(approved) == 0 {
@@ -189,7 +189,7 @@ func (b *phpbb) topic(r *sqldump.Row) error {
 		sticky: r.Int("topic_type") != 0, locked: r.Int("topic_status") == phpbbTopicLocked,
 	}
 	if r.Int("topic_status") == phpbbTopicShadow || r.Int("topic_moved_id") != 0 {
-		return nil // the topic is elsewhere
+		return nil // the topic was moved
 	}
 	if r.Text("poll_title") != "" {
 		b.polls++

@@ -74,7 +74,7 @@ func (g phpbbGroups) right(r *sqldump.Row) error {
 func (g phpbbGroups) known() bool { return len(g.options) > 0 && len(g.rights) > 0 && len(g.names) > 0 }
 
 // may reports whether the groups with this name have the right called option in a forum.
-func (g phpbbGroups) may(group string, forum int64, option string) (may bool) {
+func (g phpbbGroups) allowed(group string, forum int64, option string) (allowed bool) {
 	for id, name := range g.names {
 		if name != group {
 			continue
@@ -92,18 +92,18 @@ func (g phpbbGroups) may(group string, forum int64, option string) (may bool) {
 					if s.setting < 0 {
 						return false
 					}
-					may = may || s.setting > 0
+					allowed = allowed || s.setting > 0
 				}
 			}
 		}
 	}
-	return may
+	return allowed
 }
 
 // access returns the rights of guests or members in a forum.
 func (g phpbbGroups) access(f *seed.MovedForum, group string) access {
-	there := map[string]string{"guest": "GUESTS", "registered": "REGISTERED"}[group]
-	may := func(option string) bool { return g.may(there, f.ID, option) }
+	groupName := map[string]string{"guest": "GUESTS", "registered": "REGISTERED"}[group]
+	may := func(option string) bool { return g.allowed(groupName, f.ID, option) }
 	return access{may("f_list") && (f.Type != "forum" || may("f_read")), may("f_post"), may("f_reply")}
 }
 

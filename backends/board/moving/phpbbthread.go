@@ -83,7 +83,7 @@ func (p postText) file(number, name string) string {
 	if err == nil && n >= 0 && n < len(p.files) && !slices.Contains(p.files, name) {
 		name = p.files[n]
 	}
-	if !slices.Contains(p.files, name) { // it is not imported
+	if !slices.Contains(p.files, name) { // the file is not imported
 		return fileLabel(name)
 	}
 	return fileLink(name)

@@ -26,11 +26,11 @@ type reader struct {
 	options Options
 	prefix  string
 	program
-	others map[string]bool // tables that end like that of threads, and so tell the prefix
+	threadTables map[string]bool // tables whose names end like that of threads, for an error message
 
 	users    []seed.MovedMember
 	names    map[int64]string // of users who may have posts, by id
-	bans     map[int64]int64  // the end of a user's ban in seconds, or 0 if it has none
+	bans     map[int64]int64  // the end of a user's ban in Unix seconds, or 0 for ever
 	forums   []forum
 	threads  []thread
 	posts    []ref // after sorting: by thread
@@ -75,7 +75,7 @@ type thread struct {
 // newReader returns a reader. prefix is the program's default prefix of table names.
 func newReader(o Options, report *Report, prefix string) *reader {
 	return &reader{
-		Report: report, options: o, prefix: cmp.Or(o.Prefix, prefix), others: make(map[string]bool),
+		Report: report, options: o, prefix: cmp.Or(o.Prefix, prefix), threadTables: make(map[string]bool),
 		names: make(map[int64]string), byPost: make(map[int64][]int), bans: make(map[int64]int64),
 		first: make(map[int64]int), messages: newMessages(),
 	}
@@ -89,10 +89,10 @@ func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source,
 	b.program = p
 	err = b.Scan(ctx, func(table string) bool {
 		if strings.HasSuffix(table, p.threadTable) {
-			b.others[table] = true
+			b.threadTables[table] = true
 		}
-		suffix, ours := strings.CutPrefix(table, b.prefix)
-		return ours && p.tables[suffix] != nil
+		suffix, hasPrefix := strings.CutPrefix(table, b.prefix)
+		return hasPrefix && p.tables[suffix] != nil
 	}, func(r *sqldump.Row) error {
 		return p.tables[strings.TrimPrefix(r.Table, b.prefix)](r)
 	}, func(bytes int64) {
@@ -103,7 +103,7 @@ func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source,
 	if err == nil && (len(b.forums) == 0 || len(b.threads) == 0) {
 		err = fmt.Errorf("the dump has no rows in %[1]s%[2]s and %[1]s%[3]s; tables of threads in it: %[4]q; "+
 			"if their names begin with something else than %[1]q, name it with --prefix", b.prefix, p.forumTable,
-			p.threadTable, slices.Sorted(maps.Keys(b.others)))
+			p.threadTable, slices.Sorted(maps.Keys(b.threadTables)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -178,20 +178,20 @@ func (b *reader) orderForums() {
 	for i := range b.forums {
 		f := &b.forums[i].MovedForum
 		for _, group := range []string{"guest", "registered"} {
-			may := access{}
+			allowed := access{}
 			if b.rights != nil {
-				may = b.rights(f, group)
+				allowed = b.rights(f, group)
 			}
-			if !may.view && !slices.Contains(f.Hidden, group) {
+			if !allowed.view && !slices.Contains(f.Hidden, group) {
 				f.Hidden = append(f.Hidden, group)
 			}
-			if !may.view || f.Type != "forum" || group == "guest" { // guests write nowhere
+			if !allowed.view || f.Type != "forum" || group == "guest" { // guests may not write anywhere
 				continue
 			}
-			if !may.begin {
+			if !allowed.begin {
 				f.Silent = append(f.Silent, group)
 			}
-			if !may.reply {
+			if !allowed.reply {
 				f.Reading = append(f.Reading, group)
 			}
 		}
@@ -241,8 +241,8 @@ func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
 }
 
 // edited sets the time and the editor of a post's last edit.
-func (b *reader) edited(p *seed.SeedPost, at time.Time, editor int64) {
-	if p.EditedAt = at; !at.IsZero() && editor != p.MovedAuthor { // an empty name is that of the author
+func (b *reader) edited(p *seed.SeedPost, edited time.Time, editor int64) {
+	if p.EditedAt = edited; !edited.IsZero() && editor != p.MovedAuthor { // an empty name means the author
 		p.EditedBy = seed.MovedLine(b.names[editor], 40)
 	}
 }
@@ -301,10 +301,10 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	return t, nil
 }
 
-// hide hides a forum from guests and members, and reports the reason why.
-func (b *reader) hide(f *seed.MovedForum, why string) {
+// hide hides a forum from guests and members, and reports the reason.
+func (b *reader) hide(f *seed.MovedForum, reason string) {
 	f.Hidden = []string{"guest", "registered"}
-	b.changed(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New(why)})
+	b.changed(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New(reason)})
 }
 
 // guestName returns the name of a post's author without an account: the first name that is not empty, or "Guest".

@@ -35,7 +35,7 @@ type xenforo struct {
 	data    map[int64]xfData  // the contents of files
 	entries map[xfEntry]int64 // the values of permissions
 	titles  map[int64]string  // of conversations
-	people  map[int64][]int64 // by conversation; they have all its messages
+	people  map[int64][]int64 // the participants, by conversation
 	read    map[xfReader]int64
 }
 
@@ -96,7 +96,7 @@ func (b *xenforo) finish() {
 	}
 	files := b.files[:0]
 	for _, f := range b.files {
-		data, known := b.data[f.Author] // the id of its content
+		data, known := b.data[f.Author] // Author is the id of the content here
 		if !known {
 			b.leftOut(&seed.MovedError{Kind: content.MovedFile, ID: f.ID, Err: errors.New("its content is not in the dump")})
 			continue
@@ -109,7 +109,7 @@ func (b *xenforo) finish() {
 		m := &b.messages.all[i]
 		m.title = b.titles[m.thread]
 		for _, user := range b.people[m.thread] {
-			b.messages.has(m.post, user, m.author != user && b.read[xfReader{m.thread, user}] < m.at)
+			b.messages.addMember(m.post, user, m.author != user && b.read[xfReader{m.thread, user}] < m.time)
 		}
 	}
 	if len(b.entries) > 0 && b.Created(b.prefix+"permission_entry_content") {
@@ -199,24 +199,24 @@ func (b *xenforo) may(group, node int64, name string) bool {
 		path = append(path, id)
 	}
 	path = append(path, 0)
-	may := false
+	allowed := false
 	for _, id := range slices.Backward(path) {
 		value := b.entries[xfEntry{id, group, name}]
 		switch max(value, b.entries[xfEntry{id, xfEverybody, name}]) {
 		case xfNever:
 			return false
 		case xfReset:
-			may = false
+			allowed = false
 		case xfAllow:
-			may = true
+			allowed = true
 		}
 	}
-	return may
+	return allowed
 }
 
 func (b *xenforo) access(f *seed.MovedForum, group string) access {
-	there := map[string]int64{"guest": xfGuests, "registered": xfRegistered}[group]
-	may := func(name string) bool { return b.may(there, f.ID, name) }
+	groupID := map[string]int64{"guest": xfGuests, "registered": xfRegistered}[group]
+	may := func(name string) bool { return b.may(groupID, f.ID, name) }
 	return access{
 		may("general.view") && may("general.viewNode") &&
 			(f.Type != "forum" || may("forum.viewContent") && may("forum.viewOthers")),
@@ -239,7 +239,7 @@ func xfVisibility(state string) int64 {
 func (b *xenforo) row(r *sqldump.Row) error {
 	switch r.Text("discussion_type") {
 	case "redirect":
-		return nil // the thread is elsewhere
+		return nil // the thread was moved
 	case "poll":
 		b.polls++
 	}

@@ -25,7 +25,7 @@ func xfHash(scheme, data string) string {
 		return salted(password.SaltedMD5, salt, hash)
 	case strings.EqualFold(scheme, "MyBb"):
 		return salted(password.SaltedMyBB, salt, hash)
-	default: // Core12, PhpBb3 and others have a hash that says how it was made
+	default: // the hashes of Core12, PhpBb3 and others name their schemes
 		return hash
 	}
 }

@@ -80,7 +80,7 @@ type profile struct {
 // Write writes the actor's data to w. It reads the data in batches, so it may or may not contain concurrent changes.
 // After an error the JSON object in w is incomplete.
 func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error {
-	own, err := kernel.Value(ctx, s.Read, func(c store.Conn) (p profile, err error) {
+	account, err := kernel.Value(ctx, s.Read, func(c store.Conn) (p profile, err error) {
 		return p, c.Row("SELECT id, username, email, title, bio, time_zone, language, joined_at FROM board_users WHERE id = ?",
 			a.ID()).Scan(&p.ID, &p.Username, &p.Email, &p.Title, &p.Bio, &p.TimeZone, &p.Language, &p.JoinedAt)
 	})
@@ -89,7 +89,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	}
 	out := &object{ctx: ctx, service: s, w: w}
 	out.raw(`{"member":`)
-	out.value(own)
+	out.value(account)
 	out.list("posts", func(each func(any)) {
 		rows(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
 			" p.created_at, COALESCE(x.visibility, y.visibility), COALESCE(x.message, y.message)"+
@@ -99,7 +99,7 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 			func(r store.Row) (p Post, err error) {
 				var author, thread, forum, visibility int64
 				err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &thread, &forum, &p.At, &visibility, &p.Message)
-				if f := a.In(forum); thread == rights.Gone || !a.Admits(f.Visible, f.Mask, author, author, thread) {
+				if f := a.In(forum); thread == rights.Gone || !a.SeesWith(f.Visible, f.Mask, author, author, thread) {
 					p.Thread = ""
 				}
 				p.State = rights.VisibilityNames[visibility]
@@ -179,10 +179,10 @@ func (o *object) list(name string, fill func(each func(any))) {
 
 // rows calls each for the rows of a query, in batches. The arguments of the query are an id, the key of the last row,
 // and the limit. each returns the key of its row.
-func rows[T any](o *object, of int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
+func rows[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
 	for after, more := int64(0), true; more && o.err == nil; {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
-			return store.List(c, scan, query, of, after, batch)
+			return store.List(c, scan, query, owner, after, batch)
 		})
 		if o.err == nil {
 			o.err = err

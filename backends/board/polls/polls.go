@@ -40,8 +40,8 @@ type Request struct {
 	Question string   // may be empty
 	Answers  []string // 2 to MaxAnswers
 	Choices  int64    // how many answers a member may choose
-	Days     int64    // after which the poll ends; 0: it does not end by itself
-	Hidden   bool     // the result is shown to those who have voted, and to all others when the poll has ended
+	Days     int64    // after which the poll ends; 0: no end
+	Hidden   bool     // until the poll ends, only members who have voted see the result
 	Change   bool     // members may change their votes
 }
 
@@ -124,7 +124,7 @@ type Poll struct {
 	Post     int64
 	Question string
 	Choices  int64
-	Ends     kernel.Moment // 0 if it does not end by itself
+	Ends     kernel.Moment // 0: no end
 	Ended    bool
 	Voters   int64
 	Change   bool // votes may be changed
@@ -139,7 +139,7 @@ type Poll struct {
 type Answer struct {
 	Number, Votes, Share int64
 	Text                 string
-	Own                  bool // the actor has chosen it
+	Own                  bool // the actor has chosen this answer
 }
 
 // OfPosts returns the query for the polls of n posts, with a row for each answer. Its arguments are the user and the

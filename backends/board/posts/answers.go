@@ -15,7 +15,7 @@ import (
 
 // SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if marked
 // is false. Actions of moderators in threads of other members are logged. The author of the reply is notified.
-func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is bool) error {
+func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, correct bool) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, c.Lock())
 		if err != nil {
@@ -28,11 +28,11 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is
 		if err := mayAnswer(a, f, t, p); err != nil {
 			return err
 		}
-		if err := a.CheckSuspended(s.Moment()); err != nil || is == (t.Answer == p.ID) {
+		if err := a.CheckSuspended(s.Moment()); err != nil || correct == (t.Answer == p.ID) {
 			return err
 		}
 		marked, detail := p.ID, "marked"
-		if !is {
+		if !correct {
 			marked, detail = 0, "taken back"
 		}
 		if !a.Owns(t.Author) {
@@ -43,10 +43,10 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, is
 		if err := answer(c, t, marked); err != nil {
 			return err
 		}
-		if !is {
-			return following.Untell(c, following.KindAnswer, p)
+		if !correct {
+			return following.RetractNotice(c, following.KindAnswer, p)
 		}
-		return s.following.Tell(c, a, following.KindAnswer, t, p)
+		return s.following.NotifyAuthor(c, a, following.KindAnswer, t, p)
 	})
 }
 
@@ -77,7 +77,7 @@ func answerOf(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread
 		return nil, nil
 	}
 	p, err := content.PostFor(c, a, t, t.Answer)
-	if kernel.NotFoundErr(err) {
+	if kernel.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -9,41 +9,41 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Elsewhere is a post that was moved to another thread. Number is its former number, in the thread that is read.
-type Elsewhere struct{ Number, Post int64 }
+// MovedPost is a post that was moved to another thread. Number is its former number, in the thread that is read.
+type MovedPost struct{ Number, Post int64 }
 
-// maxElsewhere limits the moved posts that a page links to.
-const maxElsewhere = 50
+// maxMovedPosts limits the moved posts that a page links to.
+const maxMovedPosts = 50
 
-// elsewhere returns the posts that were moved from a thread and whose former numbers belong on the page. page holds the
-// posts of the page, which has up to size posts; more is whether further posts follow. If no number is missing on the
-// page, elsewhere sends no query.
-func elsewhere(
+// movedPosts returns the posts that were moved from a thread and whose former numbers belong on the page. page holds
+// the posts of the page, which has up to size posts; more is whether further posts follow. If no number is missing on
+// the page, elsewhere sends no query.
+func movedPosts(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
-) (list []Elsewhere, err error) {
-	var least, most int64
+) (list []MovedPost, err error) {
+	var lowest, highest int64
 	switch {
 	case r.Page > 0:
-		least, most = (r.Page-1)*int64(size)+1, r.Page*int64(size)
+		lowest, highest = (r.Page-1)*int64(size)+1, r.Page*int64(size)
 		more = more || r.Page < r.Pages
 	case len(page) == 0:
 		return nil, nil
 	default:
-		least, most = page[0].Number, page[0].Number
+		lowest, highest = page[0].Number, page[0].Number
 		for _, p := range page {
-			least, most = min(least, p.Number), max(most, p.Number)
+			lowest, highest = min(lowest, p.Number), max(highest, p.Number)
 		}
 	}
 	if !more {
-		most = t.Next - 1
+		highest = t.Next - 1
 	}
-	if most-least+1 <= int64(len(page)) {
+	if highest-lowest+1 <= int64(len(page)) {
 		return nil, nil
 	}
-	list, err = store.List(c, func(r store.Row) (e Elsewhere, err error) {
+	list, err = store.List(c, func(r store.Row) (e MovedPost, err error) {
 		return e, r.Scan(&e.Number, &e.Post)
 	}, "SELECT number, post_id FROM board_moved_posts WHERE thread_id = ? AND number BETWEEN ? AND ?"+
-		" ORDER BY number"+content.Limit(c.Dialect()), t.ID, least, most, maxElsewhere)
+		" ORDER BY number"+content.Limit(c.Dialect()), t.ID, lowest, highest, maxMovedPosts)
 	return list, err
 }
 

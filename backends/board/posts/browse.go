@@ -17,7 +17,7 @@ import (
 type ForumEntry struct {
 	content.ForumInfo
 	Unread bool
-	Last   *content.ThreadInfo // the thread with the newest post; nil if there is none that the actor sees
+	Last   *content.ThreadInfo // the thread with the newest post that the actor sees, or nil
 }
 
 // forumsAbove returns the ancestors of a forum, from the root down.
@@ -50,10 +50,10 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 // tree converts a list of forums to entries, with their newest threads and whether they have unread threads.
 func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	tree := make([]ForumEntry, len(list))
-	at := make(map[int64]*ForumEntry, len(list))
+	entries := make(map[int64]*ForumEntry, len(list))
 	for i, f := range list {
 		tree[i].ForumInfo = f
-		at[f.ID] = &tree[i]
+		entries[f.ID] = &tree[i]
 	}
 	err := s.Read(ctx, func(c store.Conn) error {
 		now := s.Moment()
@@ -72,7 +72,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 		}
 		var maybe []*content.Thread
 		for id, t := range last {
-			f := at[id]
+			f := entries[id]
 			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
@@ -88,7 +88,7 @@ func (s *Service) tree(ctx context.Context, a *rights.Actor, list []content.Foru
 			return err
 		}
 		for _, t := range maybe {
-			f := at[t.Forum]
+			f := entries[t.Forum]
 			if f.Unread = marks.Unread(t, now); f.Unread {
 				continue
 			}
@@ -112,15 +112,15 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 	return slices.ContainsFunc(page, func(t *content.Thread) bool { return marks.Unread(t, now) }), err
 }
 
-// threadList returns an error unless the actor may list the threads of a forum. It depends only on the rights and does
-// not read the forum's row.
-func threadList(a *rights.Actor, id int64) error {
+// mayListThreads returns an error unless the actor may list the threads of a forum. It depends only on the rights and
+// does not read the forum's row.
+func mayListThreads(a *rights.Actor, id int64) error {
 	f, known := a.In(id), a.Rights.Access.Forums[id]
 	if !f.Visible || known == nil || known.Kind != "forum" {
 		return kernel.NotFound()
 	}
 	if !f.Seen {
-		a.Looked(id)
+		a.LogLook(id)
 	}
 	if !f.Mask.Has(rights.ThreadView) {
 		return kernel.Forbidden("forumId", "no_permission", "you may not read the threads of this forum")
@@ -139,7 +139,7 @@ func (s *Service) Threads(
 	}
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		list, next = []content.ThreadInfo{}, ""
-		if err := threadList(a, forum); err != nil {
+		if err := mayListThreads(a, forum); err != nil {
 			return err
 		}
 		page, more, err := s.threads(c, a, forum, from, limit)
@@ -175,7 +175,7 @@ const maxSticky = 50
 // Sticky lists the sticky threads of a forum that the actor sees.
 func (s *Service) Sticky(ctx context.Context, a *rights.Actor, forum int64) ([]content.ThreadInfo, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []content.ThreadInfo, err error) {
-		if err := threadList(a, forum); err != nil {
+		if err := mayListThreads(a, forum); err != nil {
 			return list, err
 		}
 		var page []*content.Thread
@@ -201,7 +201,7 @@ func (s *Service) Recent(
 	err = s.Read(ctx, func(c store.Conn) error {
 		threads, first = nil, nil
 		if forum != 0 {
-			if err := threadList(a, forum); err != nil {
+			if err := mayListThreads(a, forum); err != nil {
 				return err
 			}
 		}
@@ -222,7 +222,7 @@ func (s *Service) Recent(
 		now := s.Moment()
 		for _, t := range page {
 			p, err := content.PostFor(c, a, t, t.First)
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {
@@ -262,7 +262,7 @@ func (s *Service) Forum(
 // viewForum returns the view of a forum for the actor.
 func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo {
 	view := content.ForumInfo{
-		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.OrNull(f.Parent), Depth: f.Depth,
+		ID: f.ID, Title: f.Title, Slug: f.Slug, Type: f.Kind, ParentID: kernel.NilIfZero(f.Parent), Depth: f.Depth,
 		Position:    f.Position,
 		Description: f.Description, IsOpen: f.Open, RequiresPrefix: f.RequiresPrefix, Prefixes: []content.PrefixInfo{},
 		Answers: f.Answers,
@@ -275,7 +275,7 @@ func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo
 	}
 	// Otherwise counts and times would reveal threads that the actor does not see.
 	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
-		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.OrNull(f.LastAt)
+		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.NilIfZero(f.LastAt)
 	}
 	if a.User != nil {
 		view.Can.PostThread = s.mayStart(a, f) == nil

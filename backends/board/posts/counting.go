@@ -16,18 +16,18 @@ type Views struct {
 	// Full receives a value when enough views are counted to be written.
 	Full chan struct{}
 
-	mu    sync.Mutex
-	by    map[int64]int64 // by thread
-	total int
+	mu     sync.Mutex
+	counts map[int64]int64 // by thread
+	total  int
 }
 
 // NewViews returns an empty Views.
-func NewViews() *Views { return &Views{Full: make(chan struct{}, 1), by: make(map[int64]int64)} }
+func NewViews() *Views { return &Views{Full: make(chan struct{}, 1), counts: make(map[int64]int64)} }
 
 func (v *Views) add(thread int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.by[thread]++
+	v.counts[thread]++
 	if v.total++; v.total == viewsToFlush {
 		select {
 		case v.Full <- struct{}{}:
@@ -40,17 +40,17 @@ func (v *Views) add(thread int64) {
 func (v *Views) Take() map[int64]int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	by := v.by
-	v.by, v.total = make(map[int64]int64), 0
-	return by
+	counts := v.counts
+	v.counts, v.total = make(map[int64]int64), 0
+	return counts
 }
 
 // GiveBack adds views that Take returned but that could not be written.
-func (v *Views) GiveBack(by map[int64]int64) {
+func (v *Views) GiveBack(counts map[int64]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for thread, n := range by {
-		v.by[thread] += n
+	for thread, n := range counts {
+		v.counts[thread] += n
 	}
 }
 
@@ -58,10 +58,10 @@ func (v *Views) GiveBack(by map[int64]int64) {
 func (s *Service) CountView(thread int64) { s.views.add(thread) }
 
 // WriteViews adds views to the rows of their threads, in the order of the ids, so that two nodes do not deadlock.
-func WriteViews(c store.Conn, by map[int64]int64) error {
-	for _, thread := range slices.Sorted(maps.Keys(by)) {
+func WriteViews(c store.Conn, counts map[int64]int64) error {
+	for _, thread := range slices.Sorted(maps.Keys(counts)) {
 		if _, err := c.Exec("UPDATE board_threads SET view_count = view_count + ? WHERE id = ?",
-			by[thread], thread); err != nil {
+			counts[thread], thread); err != nil {
 			return err
 		}
 	}

@@ -45,11 +45,11 @@ func (s *Service) Edit(
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
 		done = Edited{Post: id, Thread: inThread}
-		at, err := placeOf(c, a, inThread, id, c.Lock())
+		placed, err := placeOf(c, a, inThread, id, c.Lock())
 		if err != nil {
 			return err
 		}
-		f, t, p := at.forum, at.thread, at.post
+		f, t, p := placed.forum, placed.thread, placed.post
 		w := writing{now: s.Moment()}
 		right, err := s.mayEdit(a, f, t, p, w.now)
 		if err != nil {
@@ -72,11 +72,11 @@ func (s *Service) Edit(
 			return err
 		}
 		done.Changed = true
-		bad, err := editHeld(c, a, p, w, body)
+		needsApproval, err := editHeld(c, a, p, w, body)
 		if err != nil {
 			return err
 		}
-		done.Held = p.Visibility == rights.Visible && s.heldFor(a, f.ID, bad)
+		done.Held = p.Visibility == rights.Visible && s.heldFor(a, f.ID, needsApproval)
 		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
 			return err
 		}
@@ -103,17 +103,17 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 	var posts int64
 	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
 	if a.Owns(p.Author) && p.Visibility == rights.Visible {
-		posts-- // as it was when the post was written
+		posts-- // the number when the post was written
 	}
 	return posts < set.NewMemberPosts, err
 }
 
-// heldFor reports whether a change by the actor must wait for approval. bad is whether the text needs approval; see
+// heldFor reports whether a change by the actor must wait for approval. needsApproval is whether the text needs it; see
 // editHeld.
-func (s *Service) heldFor(a *rights.Actor, forum int64, bad bool) bool {
+func (s *Service) heldFor(a *rights.Actor, forum int64, needsApproval bool) bool {
 	r := a.In(forum)
 	return a.User.NeedsApproval(s.Moment()) ||
-		!r.Mask.Has(rights.ModerationBypass) && (bad || r.Restrict.Has(rights.EditNeedsApproval))
+		!r.Mask.Has(rights.ModerationBypass) && (needsApproval || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
 // edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the
@@ -154,7 +154,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !staff && s.windowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
-		err = s.rights.Used(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
+		err = s.rights.LogIfAdministrator(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
 	} else {
 		err = s.rights.Logged(c, a, "post.edit", right, t.Forum, t.ID, p.ID, reason)
 	}

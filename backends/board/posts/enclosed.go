@@ -91,11 +91,11 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 // repeated because a client may send the request again long after the post was created. The right to edit posts is not
 // needed, as the author may lack it.
 func (s *Service) mayEnclose(c store.Conn, a *rights.Actor, thread, post int64) error {
-	at, err := placeOf(c, a, thread, post, c.Lock())
+	placed, err := placeOf(c, a, thread, post, c.Lock())
 	if err != nil {
 		return err
 	}
-	f, t, p := at.forum, at.thread, at.post
+	f, t, p := placed.forum, placed.thread, placed.post
 	switch {
 	case !a.Has(f.ID, rights.AttachmentUpload):
 		return kernel.Forbidden("file", "no_permission", "you may not attach files in this forum")

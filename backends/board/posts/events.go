@@ -34,15 +34,16 @@ type reportEvent struct {
 func eventOf(t *content.Thread, p *content.Post) postEvent {
 	return postEvent{
 		ForumID: t.Forum, ThreadID: t.ID, ThreadTitle: t.Title, PostID: p.ID, Number: p.Number,
-		AuthorUserID: kernel.OrNull(p.Author), AuthorUsername: p.AuthorName, Visibility: rights.VisibilityNames[p.Visibility],
+		AuthorUserID: kernel.NilIfZero(p.Author), AuthorUsername: p.AuthorName,
+		Visibility: rights.VisibilityNames[p.Visibility],
 	}
 }
 
 // emitPosted emits the events of a new post and, if it starts one, of its thread.
-func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, held string) error {
+func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
 	e := eventOf(t, p)
 	if p.Visibility != rights.Visible {
-		e.Reason = &held
+		e.Reason = &reason
 		return s.Hooks.Emit(c, kernel.TopicPostHeld, e)
 	}
 	if p.Number == 1 {

@@ -32,13 +32,13 @@ func addAttachments(c store.Conn, posts []PostView) error {
 	if len(posts) == 0 {
 		return nil
 	}
-	ids, at := make([]any, len(posts)), make(map[int64]int, len(posts))
+	ids, indexes := make([]any, len(posts)), make(map[int64]int, len(posts))
 	for i := range posts {
-		ids[i], at[posts[i].ID] = posts[i].ID, i
+		ids[i], indexes[posts[i].ID] = posts[i].ID, i
 	}
 	list, err := attachments.Of(c, ids...)
 	for _, f := range list {
-		p := &posts[at[f.Post]]
+		p := &posts[indexes[f.Post]]
 		p.Attachments = append(p.Attachments, f)
 	}
 	for i := range posts {
@@ -110,7 +110,7 @@ func (s *Service) Attach(
 		return nil, err
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
-		at, err := s.mayAttach(c, a, thread, post, c.Lock())
+		placed, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Service) Attach(
 		if !published {
 			return kernel.Conflict("storing the file took too long; send it again")
 		}
-		return s.attached(c, a, at, "attachment.add", f.Name)
+		return s.fileChanged(c, a, placed, "attachment.add", f.Name)
 	})
 	return f, err
 }
@@ -130,7 +130,7 @@ func (s *Service) Attach(
 // storage.
 func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.Attachment) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		at, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
+		placed, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -142,14 +142,14 @@ func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.A
 		if err := attachments.Note(c, a, f); err != nil {
 			return err
 		}
-		return s.spendEdit(c, a, at.forum, f.CreatedAt)
+		return s.spendEdit(c, a, placed.forum, f.CreatedAt)
 	})
 }
 
 // Detach removes a file from a post.
 func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		at, err := s.mayAttach(c, a, thread, post, c.Lock())
+		placed, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -158,10 +158,10 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 		if err != nil {
 			return err
 		}
-		if err := s.spendEdit(c, a, at.forum, now); err != nil {
+		if err := s.spendEdit(c, a, placed.forum, now); err != nil {
 			return err
 		}
-		return s.attached(c, a, at, "attachment.remove", name)
+		return s.fileChanged(c, a, placed, "attachment.remove", name)
 	})
 }
 
@@ -174,35 +174,35 @@ type place struct {
 
 // placeOf returns a post with its thread and forum. It returns an error if the actor does not see the post. lock is
 // appended to the query of the thread: c.Lock() or an empty string.
-func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (at place, err error) {
-	if at.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
-		return at, err
+func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (placed place, err error) {
+	if placed.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
+		return placed, err
 	}
-	if at.post, err = content.PostFor(c, a, at.thread, post); err != nil {
-		return at, err
+	if placed.post, err = content.PostFor(c, a, placed.thread, post); err != nil {
+		return placed, err
 	}
-	at.forum, err = content.ForumFor(c, a, at.thread.Forum)
-	return at, err
+	placed.forum, err = content.ForumFor(c, a, placed.thread.Forum)
+	return placed, err
 }
 
 // mayAttach returns a post and its place. It returns an error unless the actor may change the post's files. That takes
 // the right to edit the post and the right to upload files. lock is that of placeOf.
 func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
-	at, err := placeOf(c, a, thread, post, lock)
+	placed, err := placeOf(c, a, thread, post, lock)
 	if err != nil {
-		return at, err
+		return placed, err
 	}
-	if !a.Has(at.forum.ID, rights.AttachmentUpload) {
-		return at, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
+	if !a.Has(placed.forum.ID, rights.AttachmentUpload) {
+		return placed, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
 	}
-	_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Moment())
-	return at, err
+	_, err = s.mayEdit(a, placed.forum, placed.thread, placed.post, s.Moment())
+	return placed, err
 }
 
-// attached logs a change of the files of another member's post. It holds the post for approval if an edit by the actor
-// would be held, because a picture can show what a text must not say.
-func (s *Service) attached(c store.Conn, a *rights.Actor, at place, action, name string) error {
-	t, p := at.thread, at.post
+// fileChanged logs a change of the files of another member's post. It holds the post for approval if an edit by the
+// actor would be held, because a picture can show what a text must not say.
+func (s *Service) fileChanged(c store.Conn, a *rights.Actor, placed place, action, name string) error {
+	t, p := placed.thread, placed.post
 	if !a.Owns(p.Author) {
 		if err := s.rights.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
 			return err

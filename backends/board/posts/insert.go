@@ -47,7 +47,7 @@ func (s *Service) insert(
 			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.LastAt), t.ID)
 		if err == nil {
-			err = content.Tagged(c, t.ID, max(w.now, t.LastAt))
+			err = content.UpdateTagOrder(c, t.ID, max(w.now, t.LastAt))
 		}
 	default:
 		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
@@ -71,7 +71,7 @@ func (s *Service) insert(
 		}
 	}
 	p := &content.Post{ID: id, Number: t.Next, Author: a.ID(), AuthorName: a.User.Name, Visibility: w.visibility}
-	if err := s.emitPosted(c, t, p, w.held); err != nil {
+	if err := s.emitPosted(c, t, p, w.reason); err != nil {
 		return 0, err
 	}
 	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?",
@@ -86,7 +86,7 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnc
 		" created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	values := []any{
 		kernel.Null(w.id), t.ID, t.Forum, kernel.Null(a.ID()), w.visibility,
-		sql.NullString{String: w.held, Valid: w.held != ""},
+		sql.NullString{String: w.reason, Valid: w.reason != ""},
 		w.now,
 	}
 	if w.id != 0 && !atOnce {

@@ -113,7 +113,7 @@ type Position struct {
 }
 
 // Args returns the position as arguments of a query for the threads after it.
-func (p Position) Args() (at kernel.Moment, id int64) {
+func (p Position) Args() (lastAt kernel.Moment, id int64) {
 	if p == (Position{}) {
 		return math.MaxInt64, math.MaxInt64
 	}
@@ -130,25 +130,25 @@ func newestFirst(x, y *content.Thread) int {
 func (s *Service) threads(
 	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
 ) (page []*content.Thread, more bool, err error) {
-	at, id := after.Args()
-	shows, own := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
+	lastAt, id := after.Args()
+	shows, onlyOwn := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
 	d := c.Dialect()
 	switch {
-	case own && a.User == nil:
-	case own:
+	case onlyOwn && a.User == nil:
+	case onlyOwn:
 		switch shows { // all of them are the actor's own, so held ones are included
 		case "= 0":
 			shows = "IN (0, 1)"
 		case "IN (0, 2)":
 			shows = "IN (0, 1, 2)"
 		}
-		page, err = store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(d), a.ID(), forum, at, id, limit+1)
+		page, err = store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(d), a.ID(), forum, lastAt, id, limit+1)
 	default:
-		page, err = store.List(c, content.ScanThread, threadsOfForum(shows).SQL(d), forum, at, id, limit+1)
+		page, err = store.List(c, content.ScanThread, threadsOfForum(shows).SQL(d), forum, lastAt, id, limit+1)
 	}
-	if err == nil && !own && a.User != nil && !strings.Contains(shows, "1") {
+	if err == nil && !onlyOwn && a.User != nil && !strings.Contains(shows, "1") {
 		var held []*content.Thread
-		held, err = store.List(c, content.ScanThread, threadsOfAuthor("= 1").SQL(d), a.ID(), forum, at, id, limit+1)
+		held, err = store.List(c, content.ScanThread, threadsOfAuthor("= 1").SQL(d), a.ID(), forum, lastAt, id, limit+1)
 		page = append(page, held...)
 		slices.SortFunc(page, newestFirst)
 		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved in between
@@ -279,7 +279,7 @@ func (s *Service) ThreadsBy(
 	if err != nil {
 		return nil, "", err
 	}
-	at, id := from.Args()
+	lastAt, id := from.Args()
 	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, ""
 		var page []*content.Thread
@@ -287,11 +287,12 @@ func (s *Service) ThreadsBy(
 			if !a.MayIn(forum, rights.ThreadView) || !a.Has(forum, rights.ThreadViewOthers) && !a.Owns(member) {
 				continue
 			}
-			of, err := store.List(c, content.ScanThread, threadsOfAuthor("= 0").SQL(c.Dialect()), member, forum, at, id, limit+1)
+			threads, err := store.List(c, content.ScanThread, threadsOfAuthor("= 0").SQL(c.Dialect()), member, forum, lastAt, id,
+				limit+1)
 			if err != nil {
 				return err
 			}
-			page = append(page, of...)
+			page = append(page, threads...)
 			slices.SortFunc(page, newestFirst)
 			page = page[:min(len(page), limit+1)]
 		}

@@ -69,7 +69,7 @@ func (s *Service) mayChange(
 	if !a.Has(t.Forum, rights.ThreadMove) {
 		return nil, no("forumId")
 	}
-	if target, err = content.ForumFor(c, a, *change.Forum); kernel.NotFoundErr(err) {
+	if target, err = content.ForumFor(c, a, *change.Forum); kernel.IsNotFound(err) {
 		return nil, kernel.Invalid("forumId", "unknown", "there is no forum that you see by that id")
 	}
 	if err != nil {
@@ -142,11 +142,11 @@ func (s *Service) change(
 // retitle changes the title of a thread. The title is part of the first post. If an edit of the first post would be
 // held for approval, that post is held.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
-	given, err := a.Rights.Settings.CheckTitle(text)
+	checkedTitle, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {
 		return err
 	}
-	title, err := filteredTitle(a, given)
+	title, err := filteredTitle(a, checkedTitle)
 	if err != nil || title == t.Title {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, a.Rights.Access.Words.Holds(given) ||
+	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, a.Rights.Access.Words.Holds(checkedTitle) ||
 		a.Rights.Access.Words.Holds(title)) {
 		return nil
 	}

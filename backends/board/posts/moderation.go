@@ -49,9 +49,9 @@ func (s *Service) shift(
 		to, t.ID, p.ID); err != nil {
 		return 0, 0, err
 	}
-	held := sql.NullString{String: reason, Valid: to == rights.Unapproved}
+	heldReason := sql.NullString{String: reason, Valid: to == rights.Unapproved}
 	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?",
-		to, held, p.ID); err != nil {
+		to, heldReason, p.ID); err != nil {
 		return 0, 0, err
 	}
 	p.Visibility = to
@@ -110,11 +110,11 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 func (s *Service) DeleteBy(
 	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
 ) (changed bool, err error) {
-	at, err := placeOf(c, a, inThread, id, c.Lock())
+	placed, err := placeOf(c, a, inThread, id, c.Lock())
 	if err != nil {
 		return false, err
 	}
-	f, t, p := at.forum, at.thread, at.post
+	f, t, p := placed.forum, placed.thread, placed.post
 	right, err := mayDelete(a, f, t, p)
 	if err != nil {
 		return false, err
@@ -210,7 +210,7 @@ func (s *Service) moderate(
 		if p.Visibility != from {
 			return done, kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
 		}
-		if err := d.holds(c, t, p); err != nil {
+		if err := d.checkVersion(c, t, p); err != nil {
 			return done, err
 		}
 		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
@@ -222,8 +222,8 @@ func (s *Service) moderate(
 				return done, err
 			}
 		}
-		var held string
-		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&held); err != nil {
+		var heldReason string
+		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
 			return done, err
 		}
 		threads, posts, err := s.shift(c, t, p, to, "")
@@ -232,7 +232,7 @@ func (s *Service) moderate(
 		}
 		done = Settled{p.ID, t.ID, to, content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
-			if err := s.approved(c, t, p, held); err != nil {
+			if err := s.approved(c, t, p, heldReason); err != nil {
 				return done, err
 			}
 		}
@@ -240,8 +240,8 @@ func (s *Service) moderate(
 	})
 }
 
-// holds returns an error if the post has another version than the decision is about.
-func (d Decision) holds(c store.Conn, t *content.Thread, p *content.Post) error {
+// checkVersion returns an error if the post has another version than the decision is about.
+func (d Decision) checkVersion(c store.Conn, t *content.Thread, p *content.Post) error {
 	if err := d.Match.Check(content.ViewPost(p).Tag()); err != nil || d.Seen == "" {
 		return err
 	}
@@ -264,10 +264,9 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 // heldByEdit is the reason for holding a post that was visible before an edit.
 const heldByEdit = "edit"
 
-// approved sends the notifications that were not sent while the post was held. held is the reason for which it was
-// held.
-func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, held string) error {
-	if held == heldByEdit {
+// approved sends the notifications that were not sent while the post was held, which was for the given reason.
+func (s *Service) approved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
+	if reason == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {
 			return err
 		}

@@ -128,14 +128,14 @@ func (r *Reading) Numbers() (list []int64) {
 // PlaceAt returns the place of the first post of a thread that was written at the given time or later. If all posts are
 // older, it returns the place of the last post.
 func (s *Service) PlaceAt(
-	ctx context.Context, a *rights.Actor, id int64, at kernel.Moment, pageSize int,
+	ctx context.Context, a *rights.Actor, id int64, written kernel.Moment, pageSize int,
 ) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return nil, nil, err
 		}
-		bound, err := boundOf(c, t, "created_at", int64(at))
+		bound, err := boundOf(c, t, "created_at", int64(written))
 		if err != nil {
 			return nil, nil, err
 		}

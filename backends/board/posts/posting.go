@@ -67,13 +67,13 @@ func (p Posted) Held() bool { return p.Visibility == rights.Unapproved }
 func (s *Service) StartThread(
 	ctx context.Context, a *rights.Actor, forum int64, request NewThread, once Once,
 ) (Posted, error) {
-	given, titleErr := a.Rights.Settings.CheckTitle(request.Title)
+	checkedTitle, titleErr := a.Rights.Settings.CheckTitle(request.Title)
 	body, err := s.compose(ctx, a, request.Message)
 	if err != nil {
 		return Posted{}, err
 	}
 	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.lookAtForum(c, a, forum)
+		look, err := s.inputForThread(c, a, forum)
 		if err != nil {
 			return done, err
 		}
@@ -87,14 +87,14 @@ func (s *Service) StartThread(
 		if err := checkPrefix(a, f, request.Prefix); err != nil {
 			return done, err
 		}
-		w, err := s.author(c, a, look, body)
+		w, err := s.applyRules(c, a, look, body)
 		if err != nil {
 			return done, err
 		}
-		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(given) {
+		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(checkedTitle) {
 			w.hold(a.In(f.ID).Mask, "word_filter")
 		}
-		title, err := filteredTitle(a, given)
+		title, err := filteredTitle(a, checkedTitle)
 		if err != nil {
 			return done, err
 		}
@@ -122,7 +122,7 @@ func (s *Service) StartThread(
 		if !f.Open || !f.AllowThreads {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.rights.Used(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w,
@@ -139,7 +139,7 @@ func (s *Service) Reply(
 		return Posted{}, err
 	}
 	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.lookAtThread(c, a, thread)
+		look, err := s.inputForReply(c, a, thread)
 		if err != nil {
 			return done, err
 		}
@@ -150,7 +150,7 @@ func (s *Service) Reply(
 		if body.err != nil {
 			return done, body.err
 		}
-		w, err := s.author(c, a, look, body)
+		w, err := s.applyRules(c, a, look, body)
 		if err != nil {
 			return done, err
 		}
@@ -162,7 +162,7 @@ func (s *Service) Reply(
 		if !f.Open || !f.AllowReplies || t.Locked {
 			w.rights |= rights.LockBypass
 		}
-		if err := s.rights.Used(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
 			return done, err
 		}
 		return Posted{Thread: t.ID, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
@@ -213,11 +213,11 @@ func checkPrefix(a *rights.Actor, f *content.Forum, id int64) error {
 
 // composed is a message that was checked, filtered and rendered before the transaction in which it is posted.
 type composed struct {
-	given      string // as it was sent
+	unfiltered string // the text that was sent
 	text, html string // after the word filter
-	held       bool   // given contains a word that holds posts
+	held       bool   // unfiltered contains a word that holds posts
 	err        error
-	unfit      error // why text is not allowed although given is
+	unfit      error // why text is not allowed although unfiltered is
 }
 
 // compose checks, filters and renders a message. This is slow, so it is done before the transaction, for which other
@@ -225,12 +225,12 @@ type composed struct {
 // looked up.
 func (s *Service) compose(ctx context.Context, a *rights.Actor, message string) (body composed, err error) {
 	set, words := a.Rights.Settings, a.Rights.Access.Words
-	given, err := set.CheckMessage(message)
+	checked, err := set.CheckMessage(message)
 	if err != nil {
 		return composed{err: err}, nil
 	}
-	body = composed{given: given, held: words.Holds(given)}
-	if body.text = words.Replace(given); body.text != given {
+	body = composed{unfiltered: checked, held: words.Holds(checked)}
+	if body.text = words.Replace(checked); body.text != checked {
 		if body.text, body.unfit = set.CheckMessage(body.text); body.unfit != nil {
 			return body, nil
 		}
@@ -245,79 +245,79 @@ type writing struct {
 	hash       string
 	now        kernel.Moment
 	visibility int64
-	held       string      // why the post is held
-	rights     rights.Mask // the rights that it needed to pass
+	reason     string      // why the post is held
+	rights     rights.Mask // the rights that the post needed to pass
 	id         int64       // 0 if the insert of its row assigns it
 	followed   bool        // whether anybody else follows the thread or forum
 }
 
-// author applies the rules of posting to a message of the actor, and returns the post to insert. The flood limits are
-// charged only after all other rules that can refuse a post.
-func (s *Service) author(c store.Conn, a *rights.Actor, at *look, body composed) (w writing, err error) {
-	w = writing{now: s.Moment(), id: at.id, followed: at.followed}
-	f, starts := at.forum, at.thread == nil
+// applyRules applies the rules of posting to a message of the actor, and returns the post to insert. The flood limits
+// are charged only after all other rules that can refuse a post.
+func (s *Service) applyRules(c store.Conn, a *rights.Actor, input *ruleInput, body composed) (w writing, err error) {
+	w = writing{now: s.Moment(), id: input.id, followed: input.followed}
+	f, starts := input.forum, input.thread == nil
 	set := a.Rights.Settings
 	if err := w.compose(set, f, body); err != nil {
 		return w, err
 	}
 	w.hash = BodyHash(w.text)
-	if slices.Contains(at.recent, w.hash) {
+	if slices.Contains(input.recent, w.hash) {
 		return w, kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
 	}
-	if at.missing != nil {
-		return w, at.missing
+	if input.missing != nil {
+		return w, input.missing
 	}
 	if set.Flood && !a.Has(f.ID, rights.FloodBypass) {
-		if err := s.spendPost(c, a, at, w.now); err != nil {
+		if err := s.spendPost(c, a, input, w.now); err != nil {
 			return w, err
 		}
 	}
-	if at.moderated {
+	if input.moderated {
 		w.hold(0, "author_moderated")
-	} else if why, err := s.heldBecause(c, a, f, w, at.posts, starts, body.held); err != nil {
+	} else if reason, err := s.heldBecause(c, a, f, w, input.posts, starts, body.held); err != nil {
 		return w, err
-	} else if why != "" {
-		w.hold(a.In(f.ID).Mask, why)
+	} else if reason != "" {
+		w.hold(a.In(f.ID).Mask, reason)
 	}
 	return w, nil
 }
 
 // hold makes a post wait for approval, unless mask lets its author bypass the queue.
-func (w *writing) hold(mask rights.Mask, why string) {
+func (w *writing) hold(mask rights.Mask, reason string) {
 	if mask.Has(rights.ModerationBypass) {
 		w.rights |= rights.ModerationBypass
 		return
 	}
-	w.visibility, w.held = rights.Unapproved, why
+	w.visibility, w.reason = rights.Unapproved, reason
 }
 
 // spendPost charges a post to each of the author's flood limits. It returns an error if one of the limits is exhausted.
-func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.Moment) error {
-	f, full, set := at.forum, at.full, a.Rights.Settings
-	flood, own := set.FloodFor(at.posts), kernel.Moment(0)
+func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now kernel.Moment) error {
+	f, full, set := input.forum, input.full, a.Rights.Settings
+	flood, forumFull := set.FloodFor(input.posts), kernel.Moment(0)
 	bucket := &full[0]
 	if f.FloodSeconds.Valid { // a separate bucket: one post here may count for longer than elsewhere
-		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &own
-		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&own)
-		if err := kernel.OrNone(err); err != nil {
+		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &forumFull
+		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&forumFull)
+		if err := kernel.IgnoreNoRows(err); err != nil {
 			return err
 		}
 	}
 	var waits [3]time.Duration
 	*bucket, waits[0] = flood.Take(*bucket, now)
-	if at.thread == nil {
+	if input.thread == nil {
 		full[1], waits[1] = ratelimit.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
 	}
 	full[2], waits[2] = ratelimit.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
 	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
 		return kernel.Flooded(wait)
 	}
-	if free := at.oldest.Add(24 * time.Hour); at.oldest != 0 && free > now {
+	if free := input.oldest.Add(24 * time.Hour); input.oldest != 0 && free > now {
 		return kernel.Flooded(free.Sub(now))
 	}
 	if f.FloodSeconds.Int64 > 0 {
 		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?)"+
-			" ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, own)
+			" ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, forumFull)
 		if err != nil {
 			return err
 		}
@@ -328,9 +328,9 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, at *look, now kernel.
 
 // heldBecause returns the reason for which a post must wait for approval, or an empty string if there is no reason. The
 // caller decides whether the author may bypass the queue. posts is the number of the author's visible posts, starts is
-// whether the post starts a thread, and bad is whether it has a word that holds posts.
+// whether the post starts a thread, and badWord is whether it has a word that holds posts.
 func (s *Service) heldBecause(
-	c store.Conn, a *rights.Actor, f *content.Forum, w writing, posts int64, starts, bad bool,
+	c store.Conn, a *rights.Actor, f *content.Forum, w writing, posts int64, starts, badWord bool,
 ) (string, error) {
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
@@ -346,7 +346,7 @@ func (s *Service) heldBecause(
 		return "first_posts", nil
 	case posts < set.NewMemberPosts && int64(text.Links(w.text)) > set.NewMemberLinks:
 		return "links", nil
-	case bad:
+	case badWord:
 		return "word_filter", nil
 	case posts >= set.NewMemberPosts || r.Mask.Has(rights.ModerationBypass):
 		return "", nil
@@ -384,13 +384,13 @@ func BodyHash(text string) string {
 // forum, both before and after the word filter.
 func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
 	limit := min(f.MaxWords, set.MaxWords)
-	if err := kernel.CheckWords(body.given, f.MinWords, limit); err != nil {
+	if err := kernel.CheckWords(body.unfiltered, f.MinWords, limit); err != nil {
 		return err
 	}
 	if body.unfit != nil {
 		return body.unfit
 	}
-	if body.text != body.given {
+	if body.text != body.unfiltered {
 		if err := kernel.CheckWords(body.text, f.MinWords, limit); err != nil {
 			return err
 		}

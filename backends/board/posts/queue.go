@@ -58,7 +58,7 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	entries, next = store.CutAt(entries, limit, func(e entry) int64 { return e.id })
 	for _, e := range entries {
 		t, p, err := content.PostByID(c, a, e.id, "")
-		if kernel.NotFoundErr(err) {
+		if kernel.IsNotFound(err) {
 			continue // decided in the meantime
 		}
 		if err != nil {

@@ -16,17 +16,17 @@ import (
 
 // Reading is a page or another part of a thread.
 type Reading struct {
-	Thread   content.ThreadInfo
-	Forum    content.ForumInfo
-	Above    []content.ForumInfo // the ancestors of the forum, from the root down
-	Posts    []PostView
-	Answer   *content.PostInfo // the reply that answers the thread; nil if none does, or the actor does not see it
-	Moved    []Elsewhere       // posts that were moved from this part of the thread to another one
-	LastRead int64             // the last post that the actor has read
-	Told     bool              // whether the actor has an unseen notification of one of the posts
-	Mode     string
-	HasPoll  bool // whether a post of the thread may have a poll
-	Can      ThreadCan
+	Thread    content.ThreadInfo
+	Forum     content.ForumInfo
+	Above     []content.ForumInfo // the ancestors of the forum, from the root down
+	Posts     []PostView
+	Answer    *content.PostInfo // the reply that answers the thread; nil if none does, or the actor does not see it
+	Moved     []MovedPost       // posts that were moved from this part of the thread to another one
+	LastRead  int64             // the last post that the actor has read
+	HasUnread bool              // whether the actor has an unseen notification of one of the posts
+	Mode      string
+	HasPoll   bool // whether a post of the thread may have a poll
+	Can       ThreadCan
 	// Page is the number of the page, or 0 if the part does not begin at a page. Pages is the number of pages.
 	Page, Pages int64
 	// Before and After begin the previous and the next part of the thread: its posts follow the post with this id. They
@@ -40,8 +40,8 @@ type PostView struct {
 	New                                             bool
 	Edit, Delete, Restore, Approve, Report, History bool
 	Attach, Warn, React, IsAnswer, Bookmarked       bool
-	Answers                                         bool // the actor may mark it as the answer, or take that back
-	Ignored                                         bool // the actor ignores its author
+	Answers                                         bool // the actor may mark the post as the answer, or remove the mark
+	Ignored                                         bool // the actor ignores the post's author
 	Reactions                                       []reactions.Count
 	Attachments                                     []attachments.Attachment
 }
@@ -106,7 +106,7 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 		if err := addAttachments(c, page.Posts); err != nil {
 			return err
 		}
-		if page.Moved, err = elsewhere(c, t, page, list, more, limit); err != nil {
+		if page.Moved, err = movedPosts(c, t, page, list, more, limit); err != nil {
 			return err
 		}
 		if more {
@@ -121,7 +121,7 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 			return nil
 		}
 		if len(list) > 0 {
-			if page.Told, err = following.Told(c, a, t.ID, list[len(list)-1].ID); err != nil {
+			if page.HasUnread, err = following.HasUnread(c, a, t.ID, list[len(list)-1].ID); err != nil {
 				return err
 			}
 		}
@@ -318,7 +318,7 @@ func firstOf(list []*content.Post) *content.Post {
 // the last one.
 func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread, *content.Post, error) {
 	p, err := content.PostFor(c, a, t, t.Last)
-	if kernel.NotFoundErr(err) { // the actor may see only the first post of a held thread
+	if kernel.IsNotFound(err) { // the actor may see only the first post of a held thread
 		p, err = content.PostFor(c, a, t, t.First)
 	}
 	return t, p, err
@@ -365,10 +365,10 @@ func (s *Service) Post(
 	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, thread, id, "")
+		placed, err := placeOf(c, a, thread, id, "")
 		if err == nil {
 			now := s.Moment()
-			view, info = s.viewPostFor(a, at.forum, at.thread, at.post, now), content.ViewThread(a, at.thread,
+			view, info = s.viewPostFor(a, placed.forum, placed.thread, placed.post, now), content.ViewThread(a, placed.thread,
 				content.Marks{}, now)
 		}
 		return err

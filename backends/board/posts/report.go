@@ -57,7 +57,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if err != nil {
 			return report, err
 		}
-		if err := s.rights.Used(c, a, "report.create", rights.ReportCreate, 0, t.ID, p.ID); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "report.create", rights.ReportCreate, 0, t.ID, p.ID); err != nil {
 			return report, err
 		}
 		return report, s.Hooks.Emit(c, kernel.TopicReportCreated, reportEvent{report, t.Forum, t.ID, p.ID, a.ID(), reason})

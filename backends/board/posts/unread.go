@@ -12,8 +12,8 @@ import (
 
 // Unread lists threads with posts that a member has not read, newest activity first.
 type Unread struct {
-	Followed []content.ThreadInfo // all that the member follows; empty on later pages
-	Others   []content.ThreadInfo // a page of the others
+	Followed []content.ThreadInfo // all unread threads that the member follows; empty on later pages
+	Others   []content.ThreadInfo // a page of the other unread threads
 	Next     string               // the cursor of the next page; empty on the last one
 }
 
@@ -87,11 +87,11 @@ func (s *Service) followedUnread(c store.Conn, a *rights.Actor, u *Unread) error
 	return nil
 }
 
-func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, at Position, limit int) error {
+func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, position Position, limit int) error {
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())
 	for range maxUnreadBatches {
-		before, id := at.Args()
+		before, id := position.Args()
 		batch, err := store.List(c, content.ScanThread, query, now.Add(-content.KeepUnread), before, id, unreadBatch)
 		if err != nil {
 			return err
@@ -102,21 +102,21 @@ func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, at Posit
 		}
 		for _, t := range batch {
 			if !Lists(a, t) || marks.Subscribed[t.ID] != 0 || !marks.Unread(t, now) {
-				at = Position{t.LastAt, t.ID}
+				position = Position{t.LastAt, t.ID}
 				continue
 			}
 			if len(u.Others) == limit {
-				u.Next = s.Cursor(0, at)
+				u.Next = s.Cursor(0, position)
 				return nil
 			}
-			at = Position{t.LastAt, t.ID}
+			position = Position{t.LastAt, t.ID}
 			u.Others = append(u.Others, content.ViewThread(a, t, marks, now))
 		}
 		if len(batch) < unreadBatch {
 			return nil
 		}
 	}
-	u.Next = s.Cursor(0, at)
+	u.Next = s.Cursor(0, position)
 	return nil
 }
 

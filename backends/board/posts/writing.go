@@ -18,11 +18,11 @@ import (
 // MayEditPost returns nil if the actor may edit a post, and otherwise an error with the reason.
 func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		at, err := placeOf(c, a, thread, id, "")
+		placed, err := placeOf(c, a, thread, id, "")
 		if err != nil {
 			return err
 		}
-		_, err = s.mayEdit(a, at.forum, at.thread, at.post, s.Moment())
+		_, err = s.mayEdit(a, placed.forum, placed.thread, placed.post, s.Moment())
 		return err
 	})
 }
@@ -58,9 +58,9 @@ func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) e
 	return s.mayReply(a, f, t)
 }
 
-// Titled locks and returns a thread. It returns an error unless the actor may change the thread's title, and so its
-// tags.
-func (s *Service) Titled(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
+// LockForTitle locks and returns a thread. It returns an error unless the actor may change the thread's title, and so
+// its tags.
+func (s *Service) LockForTitle(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
 	t, err := content.ThreadFor(c, a, thread, c.Lock())
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (s *Service) Preview(ctx context.Context, a *rights.Actor, message string, 
 // them by their paths instead of their names.
 func Quote(p content.PostInfo, files []attachments.Attachment) string {
 	var named []string
-	for _, f := range slices.Backward(files) { // several files may have a name: the newest one counts
+	for _, f := range slices.Backward(files) { // if several files have the same name, the newest one counts
 		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
 		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
 		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ",

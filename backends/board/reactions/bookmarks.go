@@ -15,7 +15,7 @@ import (
 // These are the limits of bookmarks.
 const (
 	MaxBookmarks = 5000 // of one member
-	MaxNote      = 200  // characters of the note at a bookmark
+	MaxNote      = 200  // characters of a bookmark's note
 )
 
 // Bookmark is a post that a member has bookmarked. To bookmark a thread, a member bookmarks its first post.
@@ -55,7 +55,7 @@ func (s *Service) Bookmarks(
 		rows, next = store.CutAt(rows, limit, func(b Bookmark) int64 { return b.ID })
 		for _, b := range rows {
 			t, p, err := content.PostByID(c, a, b.Post.ID, "")
-			if kernel.NotFoundErr(err) {
+			if kernel.IsNotFound(err) {
 				continue
 			}
 			if err != nil {
@@ -76,17 +76,19 @@ func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, e
 		return marked, nil
 	}
 	return marked, c.All("SELECT post_id, id FROM board_bookmarks WHERE user_id = ? AND post_id IN ("+
-		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.Into(marked))
+		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.CollectInto(marked))
 }
 
 // BookmarkOf returns the note of the actor's bookmark of a post, and whether the actor has bookmarked the post.
-func (s *Service) BookmarkOf(ctx context.Context, a *rights.Actor, post int64) (note string, is bool, err error) {
+func (s *Service) BookmarkOf(
+	ctx context.Context, a *rights.Actor, post int64,
+) (note string, bookmarked bool, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT note FROM board_bookmarks WHERE user_id = ? AND post_id = ?", a.ID(), post).Scan(&note)
-		is = err == nil
-		return kernel.OrNone(err)
+		bookmarked = err == nil
+		return kernel.IgnoreNoRows(err)
 	})
-	return note, is, err
+	return note, bookmarked, err
 }
 
 // Bookmark adds a post that the actor sees to the actor's bookmarks, or changes the note of the bookmark.

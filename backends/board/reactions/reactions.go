@@ -62,7 +62,7 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 		}
 		var previous string
 		err = c.Row("SELECT kind FROM board_reactions WHERE post_id = ? AND user_id = ?", post, a.ID()).Scan(&previous)
-		if err := kernel.OrNone(err); err != nil || kind == previous {
+		if err := kernel.IgnoreNoRows(err); err != nil || kind == previous {
 			return err
 		}
 		if err := a.SpendReaction(c, t.Forum, s.Moment()); err != nil {
@@ -84,7 +84,7 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 		if err := s.count(c, post, kind, 1); err != nil || previous != "" {
 			return err
 		}
-		return s.following.Tell(c, a, following.KindReaction, t, p)
+		return s.following.NotifyAuthor(c, a, following.KindReaction, t, p)
 	})
 }
 
@@ -106,7 +106,7 @@ func (s *Service) withdraw(c store.Conn, a *rights.Actor, p *content.Post) error
 	if err != nil || left {
 		return err
 	}
-	return following.Untell(c, following.KindReaction, p)
+	return following.RetractNotice(c, following.KindReaction, p)
 }
 
 // Count is the number of members who have given a reaction to a post.

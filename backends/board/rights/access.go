@@ -276,7 +276,7 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	restrict := ^Mask(0)
 	for _, id := range ids {
 		g := a.Groups[id]
-		if g == nil { // deleted since the member's groups were read
+		if g == nil { // the group was deleted after the member's groups were read
 			continue
 		}
 		groups = append(groups, g)
@@ -299,31 +299,31 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	granted := make(map[int64]Mask)                // by forum, the rights of moderators that cascade
 	for _, id := range a.Order {
 		parent := a.Forums[id].Parent
-		own := make([]Mask, len(groups))
+		forumMasks := make([]Mask, len(groups))
 		var mask Mask
 		for i, g := range groups {
-			own[i] = g.Allow
+			forumMasks[i] = g.Allow
 			if above := masks[parent]; above != nil {
-				own[i] = above[i]
+				forumMasks[i] = above[i]
 			}
 			if o, ok := a.Overrides[[2]int64{id, g.ID}]; ok {
-				own[i] = (own[i] | o.Set) &^ o.Clear
+				forumMasks[i] = (forumMasks[i] | o.Set) &^ o.Clear
 			}
-			mask |= own[i]
+			mask |= forumMasks[i]
 		}
-		masks[id] = own
+		masks[id] = forumMasks
 		granted[id] = granted[parent]
-		here := granted[parent]
+		moderatorMask := granted[parent]
 		for _, m := range a.Moderators {
 			if m.Forum != id || (m.User != user || user == 0) && !slices.Contains(ids, m.Group) {
 				continue
 			}
-			here |= m.Rights
+			moderatorMask |= m.Rights
 			if m.Cascades {
 				granted[id] |= m.Rights
 			}
 		}
-		mask |= here
+		mask |= moderatorMask
 		f := ForumRights{Mask: mask, Natural: mask, Restrict: restrict}
 		f.Seen = mask.Has(ForumView) && (parent == 0 || r.Forums[parent].Seen)
 		f.Visible = f.Seen

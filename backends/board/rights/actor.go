@@ -32,8 +32,8 @@ type User struct {
 	PostCount      int64
 	JoinedAt       kernel.Moment
 	Title, Bio     string
-	TimeZone       string // its IANA name
-	Language       string // the tag of the language that the member has chosen; empty: none
+	TimeZone       string // the IANA name of the member's time zone
+	Language       string // the tag of the chosen language; empty: none
 	Groups         []int64
 }
 
@@ -208,7 +208,7 @@ func (a *Actor) SpendReaction(c store.Conn, forum int64, now kernel.Moment) erro
 func (s *Service) Logged(
 	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
 ) error {
-	if a.beyond(forum, right) {
+	if a.onlyAsAdministrator(forum, right) {
 		detail = kernel.JoinDetail(AsAdministrator, detail)
 	}
 	_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, thread_id, post_id, detail, at)"+
@@ -222,14 +222,14 @@ var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write"
 
 // ScopesOf returns the known scopes in words, sorted and without duplicates.
 func ScopesOf(words []string) []string {
-	kept := []string{}
+	scopes := []string{}
 	for _, word := range words {
-		if slices.Contains(Scopes, word) && !slices.Contains(kept, word) {
-			kept = append(kept, word)
+		if slices.Contains(Scopes, word) && !slices.Contains(scopes, word) {
+			scopes = append(scopes, word)
 		}
 	}
-	slices.Sort(kept)
-	return kept
+	slices.Sort(scopes)
+	return scopes
 }
 
 // Settings returns the current settings of the board.
@@ -253,7 +253,7 @@ func (a *Actor) CheckOffline() error {
 	case !a.Rights.Board.Has(BoardViewOffline):
 		return set.OfflineAnswer()
 	case !a.Rights.natural.Has(BoardViewOffline):
-		a.Looked(0)
+		a.LogLook(0)
 	}
 	return nil
 }

@@ -35,34 +35,36 @@ func (s *Service) Administer(ctx context.Context, a *Actor, fn func(c store.Conn
 		if err := fn(c); err != nil {
 			return err
 		}
-		return s.keepsAdministrator(c)
+		return s.checkAdministratorLeft(c)
 	})
 }
 
-// Survey runs fn, which reads data that only administrators may see. It returns an error for other actors.
-func (s *Service) Survey(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
+// ReadAsAdministrator runs fn, which reads data that only administrators may see. It returns an error for other actors.
+func (s *Service) ReadAsAdministrator(ctx context.Context, a *Actor, fn func(c store.Conn) error) error {
 	if err := s.Administrator(a); err != nil {
 		return err
 	}
 	return s.Read(ctx, fn)
 }
 
-// Administered works like Administer and returns the value of fn.
-func Administered[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+// AdministerValue works like Administer and returns the value of fn.
+func AdministerValue[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
 	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
 		return s.Administer(ctx, a, fn)
 	}, fn)
 }
 
-// Surveyed works like Survey and returns the value of fn.
-func Surveyed[T any](ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error)) (T, error) {
+// ReadAsAdministratorValue works like ReadAsAdministrator and returns the value of fn.
+func ReadAsAdministratorValue[T any](
+	ctx context.Context, s *Service, a *Actor, fn func(c store.Conn) (T, error),
+) (T, error) {
 	return kernel.Value(ctx, func(ctx context.Context, fn func(c store.Conn) error) error {
-		return s.Survey(ctx, a, fn)
+		return s.ReadAsAdministrator(ctx, a, fn)
 	}, fn)
 }
 
-// keepsAdministrator returns an error if no administrator is left.
-func (s *Service) keepsAdministrator(c store.Conn) error {
+// checkAdministratorLeft returns an error if no administrator is left.
+func (s *Service) checkAdministratorLeft(c store.Conn) error {
 	has, err := s.HasAdministrator(c)
 	if err == nil && !has {
 		err = kernel.Conflict("this would leave the board without an administrator")
@@ -73,21 +75,21 @@ func (s *Service) keepsAdministrator(c store.Conn) error {
 // HasAdministrator reports whether at least one administrator is neither blocked nor suspended. After a call of
 // BumpPermissions in the same transaction, as in Administer, the answer includes all earlier changes.
 func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
-	var one int
+	var found int
 	now := s.Moment()
 	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id"+
 		" JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ?"+
-		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
-	return err == nil, kernel.OrNone(err)
+		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&found)
+	return err == nil, kernel.IgnoreNoRows(err)
 }
 
-// Note writes a change of the whole board into the moderation log.
-func (s *Service) Note(c store.Conn, a *Actor, action, detail string) error {
+// LogChange writes a change of the whole board into the moderation log.
+func (s *Service) LogChange(c store.Conn, a *Actor, action, detail string) error {
 	return s.Logged(c, a, action, 0, 0, 0, 0, detail)
 }
 
-// NoteIn writes a change of one forum into the moderation log.
-func (s *Service) NoteIn(c store.Conn, a *Actor, action string, forum int64, detail string) error {
+// LogForumChange writes a change of one forum into the moderation log.
+func (s *Service) LogForumChange(c store.Conn, a *Actor, action string, forum int64, detail string) error {
 	return s.Logged(c, a, action, 0, forum, 0, 0, detail)
 }

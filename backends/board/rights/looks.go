@@ -34,10 +34,10 @@ type LookLog struct {
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
 // add records a look, unless the same look was recorded within the last hour.
-func (l *LookLog) add(at look, now kernel.Moment) {
+func (l *LookLog) add(seen look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last, ok := l.noted[at]; ok && now.Sub(last) < time.Hour {
+	if last, ok := l.noted[seen]; ok && now.Sub(last) < time.Hour {
 		return
 	}
 	if l.noted == nil || len(l.noted) >= maxLooks {
@@ -46,7 +46,7 @@ func (l *LookLog) add(at look, now kernel.Moment) {
 	if l.fresh == nil {
 		l.fresh = make(map[look]kernel.Moment)
 	}
-	l.noted[at], l.fresh[at] = now, now
+	l.noted[seen], l.fresh[seen] = now, now
 }
 
 // Take returns the looks that are not written yet, and removes them from the LookLog.
@@ -72,13 +72,13 @@ func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
 func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 	order := slices.SortedFunc(maps.Keys(fresh),
 		func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
-	for _, at := range order {
+	for _, seen := range order {
 		action := "forum.look"
-		if at.forum == 0 {
+		if seen.forum == 0 {
 			action = "offline.look"
 		}
 		_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
-			at.user, action, kernel.Null(at.forum), AsAdministrator, fresh[at])
+			seen.user, action, kernel.Null(seen.forum), AsAdministrator, fresh[seen])
 		if err != nil {
 			return err
 		}
@@ -89,17 +89,17 @@ func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 // AsAdministrator marks log entries of actions that the actor could do only as an administrator.
 const AsAdministrator = "as administrator"
 
-// Looked records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board while
-// it is offline.
-func (a *Actor) Looked(forum int64) {
+// LogLook records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board
+// while it is offline.
+func (a *Actor) LogLook(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))
 	}
 }
 
-// beyond reports whether the actor has a right only as an administrator, in a forum or, if forum is 0, on the whole
-// board.
-func (a *Actor) beyond(forum int64, right Mask) bool {
+// onlyAsAdministrator reports whether the actor has a right only as an administrator, in a forum or, if forum is 0, on
+// the whole board.
+func (a *Actor) onlyAsAdministrator(forum int64, right Mask) bool {
 	if !a.Rights.admin {
 		return false
 	}
@@ -110,9 +110,12 @@ func (a *Actor) beyond(forum int64, right Mask) bool {
 	return !f.Seen || !f.Natural.Has(right)
 }
 
-// Used writes an action into the moderation log if the actor has one of the rights only as an administrator.
-func (s *Service) Used(c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64) error {
-	if !a.beyond(forum, rights) {
+// LogIfAdministrator writes an action into the moderation log if the actor has one of the rights only as an
+// administrator.
+func (s *Service) LogIfAdministrator(
+	c store.Conn, a *Actor, action string, rights Mask, forum, thread, post int64,
+) error {
+	if !a.onlyAsAdministrator(forum, rights) {
 		return nil
 	}
 	return s.Logged(c, a, action, rights, forum, thread, post, "")

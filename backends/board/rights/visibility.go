@@ -5,19 +5,19 @@ package rights
 // actor sees the thread or post only as an administrator, Sees logs a look.
 func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	f := a.In(forum)
-	if !a.Admits(f.Visible, f.Mask, owner, author, visibility) {
+	if !a.SeesWith(f.Visible, f.Mask, owner, author, visibility) {
 		return false
 	}
-	if a.Rights.admin && !a.Admits(f.Seen, f.Natural, owner, author, visibility) {
-		a.Looked(forum)
+	if a.Rights.admin && !a.SeesWith(f.Seen, f.Natural, owner, author, visibility) {
+		a.LogLook(forum)
 	}
 	return true
 }
 
-// Admits works like Sees, but with the given rights instead of the actor's rights: seen is whether the forum is
+// SeesWith works like Sees, but with the given rights instead of the actor's rights: visible is whether the forum is
 // visible, mask holds the rights in it.
-func (a *Actor) Admits(seen bool, mask Mask, owner, author, visibility int64) bool {
-	if !seen || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
+func (a *Actor) SeesWith(visible bool, mask Mask, owner, author, visibility int64) bool {
+	if !visible || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false
 	}
 	switch visibility {

@@ -82,16 +82,16 @@ const (
 // two texts, so that no phrase matches across them.
 func vectorOf(texts ...string) string {
 	var words []string
-	at, position := make(map[string][]int), 0
+	positions, position := make(map[string][]int), 0
 	for _, s := range texts {
 		for _, term := range text.Terms(s) {
 			position = min(position+1, maxPositions)
-			places, known := at[term.Text]
+			places, known := positions[term.Text]
 			if !known {
 				words = append(words, term.Text)
 			}
 			if n := len(places); n < positionsEach && (n == 0 || places[n-1] != position) {
-				at[term.Text] = append(places, position)
+				positions[term.Text] = append(places, position)
 			}
 		}
 		position = min(position+1, maxPositions)
@@ -99,7 +99,7 @@ func vectorOf(texts ...string) string {
 	var b strings.Builder
 	for _, word := range words {
 		b.WriteString(lexeme(word))
-		for i, position := range at[word] {
+		for i, position := range positions[word] {
 			b.WriteByte(",:"[kernel.Bool(i == 0)])
 			b.WriteString(strconv.Itoa(position))
 		}

@@ -79,14 +79,14 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 // or 0 on the last page.
 func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page []any, next int64, err error) {
 	for looked := 0; looked < maxSearch; {
-		with, more, err := walk.next()
+		matching, more, err := walk.next()
 		if err != nil {
 			return nil, 0, err
 		}
-		if len(with) > 0 {
+		if len(matching) > 0 {
 			statement := "SELECT i.id FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.id IN (" +
-				kernel.Marks(len(with)) + ") AND " + filter.where + " ORDER BY i.id DESC"
-			found, err := store.Column[any](c, statement, append(with, filter.args...)...)
+				kernel.Marks(len(matching)) + ") AND " + filter.where + " ORDER BY i.id DESC"
+			found, err := store.Column[any](c, statement, append(matching, filter.args...)...)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -98,7 +98,7 @@ func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page 
 		case !more:
 			return page, 0, nil
 		}
-		looked += len(with)
+		looked += len(matching)
 	}
 	return page, walk.after, nil
 }
@@ -122,19 +122,19 @@ func searchFilter(a *rights.Actor, q Query, needed rights.Mask) (f condition) {
 			own = append(own, id)
 		}
 	}
-	var seen []string
+	var conditions []string
 	if len(open) > 0 {
-		seen = append(seen, "t.forum_id IN ("+kernel.Marks(len(open))+")")
+		conditions = append(conditions, "t.forum_id IN ("+kernel.Marks(len(open))+")")
 		f.args = append(f.args, open...)
 	}
 	if len(own) > 0 {
-		seen = append(seen, "t.author_id = ? AND t.forum_id IN ("+kernel.Marks(len(own))+")")
+		conditions = append(conditions, "t.author_id = ? AND t.forum_id IN ("+kernel.Marks(len(own))+")")
 		f.args = append(append(f.args, a.ID()), own...)
 	}
-	if len(seen) == 0 {
+	if len(conditions) == 0 {
 		return f
 	}
-	f.where = "i.visibility = 0 AND t.visibility = 0 AND (" + strings.Join(seen, " OR ") + ")"
+	f.where = "i.visibility = 0 AND t.visibility = 0 AND (" + strings.Join(conditions, " OR ") + ")"
 	if q.Thread != 0 {
 		f.where += " AND i.thread_id = ?"
 		f.args = append(f.args, q.Thread)

@@ -58,7 +58,7 @@ type wordsTurn struct{}
 // FoldWords folds the words of new posts into the main part of PostgreSQL's index, if at least WordsToFold posts wait.
 // It first waits for a quiet moment.
 func (s *Service) FoldWords(ctx context.Context) error {
-	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds a part with each post
+	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds words with each post
 		return nil
 	}
 	if err := s.words.quiet(ctx); err != nil {

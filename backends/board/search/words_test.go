@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestQuiet checks that words are folded when nobody writes, or when there are too many of them.
-func TestQuiet(t *testing.T) {
+// TestWordsQuiet checks that words are folded when nobody writes, or when there are too many of them.
+func TestWordsQuiet(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		posts  int64         // posts at the beginning
@@ -42,8 +42,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestQuietEnds checks that quiet returns when its context ends.
-func TestQuietEnds(t *testing.T) {
+// TestWordsQuietCancelled checks that quiet returns when its context ends.
+func TestWordsQuietCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

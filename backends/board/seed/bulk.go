@@ -99,7 +99,7 @@ type userCount struct {
 func (s seedCounts) user(a author, p *readyPost) {
 	n := s.users[a.id]
 	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
-	n.lastAt = max(n.lastAt, p.at)
+	n.lastAt = max(n.lastAt, p.created)
 	s.users[a.id] = n
 }
 

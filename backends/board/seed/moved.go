@@ -19,7 +19,7 @@ import (
 // Moved is the content of a forum that ran on another program, to be imported.
 type Moved struct {
 	Program string // such as phpbb
-	Digest  string // identifies what is imported, so that an interrupted import goes on
+	Digest  string // identifies the import, so that an interrupted import can continue
 	Members []MovedMember
 	Forums  []MovedForum // parents before their children
 	Files   []MovedFile
@@ -57,17 +57,17 @@ type MovedForum struct {
 type MovedThread struct {
 	ID, Forum int64
 	Tags      []string
-	// Convert completes the thread before it is checked, for example by converting its texts. Several goroutines call it
-	// for different threads at the same time.
+	// Convert completes the thread before it is checked, for example by converting its texts. Several goroutines call
+	// it for different threads at the same time.
 	Convert func(*SeedThread) error
 }
 
 // MovedFile is a file attached to a post of the other program.
 type MovedFile struct {
 	ID, Post, Author int64
-	Name, Path       string // Path is where its content is
+	Name, Path       string // Path is the file with the content
 	At               kernel.Moment
-	Sum              int64 // by content.SumThere, for old addresses that name it so; 0 for others
+	Sum              int64 // from content.MovedSumID, for old URLs with the file's sum; 0: none
 }
 
 // MovedError is an error about an element of the import, such as a member or a thread.
@@ -130,7 +130,7 @@ type movedLoader struct {
 	MovedOptions
 	names map[string]bool // of members, in a dry run
 	notes []*MovedError   // for Changed, of the running transaction
-	at    int             // the index of the next thread
+	index int             // the index of the next thread
 }
 
 func (l *movedLoader) load() error {
@@ -149,9 +149,9 @@ func (l *movedLoader) load() error {
 	if err := l.service.Read(l.ctx, func(c store.Conn) error {
 		return c.All("SELECT old_id, new_id FROM board_moved WHERE program = ? AND kind = ?",
 			[]any{l.program, content.MovedForum}, func(r store.Row) error {
-				var there, here int64
-				err := r.Scan(&there, &here)
-				l.movedForums[there] = here
+				var oldID, newID int64
+				err := r.Scan(&oldID, &newID)
+				l.movedForums[oldID] = newID
 				return err
 			})
 	}); err != nil {
@@ -193,7 +193,7 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 				return l.note(c, name, to)
 			})
 			if err == nil {
-				l.tell()
+				l.reportChanges()
 			}
 			return err
 		})
@@ -205,8 +205,8 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 	return nil
 }
 
-// tell calls Changed for the changes that were noted in the transaction.
-func (l *movedLoader) tell() {
+// reportChanges calls Changed for the changes that were noted in the transaction.
+func (l *movedLoader) reportChanges() {
 	for _, note := range l.notes {
 		l.Changed(note)
 	}
@@ -214,13 +214,13 @@ func (l *movedLoader) tell() {
 }
 
 // more implements threadSource.
-func (l *movedLoader) more() bool { return l.at < l.Threads }
+func (l *movedLoader) more() bool { return l.index < l.Threads }
 
 // next implements threadSource.
 func (l *movedLoader) next(at *place) (t *SeedThread, refused, err error) {
-	i := l.at
-	l.at++
-	if at.number = l.at; l.at <= l.done[partThreads] {
+	i := l.index
+	l.index++
+	if at.number = l.index; l.index <= l.done[partThreads] {
 		return nil, nil, nil
 	}
 	t, err = l.Thread(i)
@@ -243,9 +243,9 @@ func (l *movedLoader) check() error {
 	if err != nil {
 		return err
 	}
-	l.tell()
+	l.reportChanges()
 	l.progress("members", len(l.Members))
-	for i, m := range l.pictured() {
+	for i, m := range l.withPicture() {
 		if _, err := l.picture(m); err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (l *movedLoader) check() error {
 			l.Refused(err)
 		}
 		posts += countPosts(b.threads)
-		l.progress(partThreads, l.at)
+		l.progress(partThreads, l.index)
 		l.progress("posts", posts)
 	}
 	for i := range l.Files {
@@ -288,20 +288,20 @@ func (sd *seeder) movedAuthor(c store.Conn, p SeedPost) (author, error) {
 	if p.MovedAuthor == 0 {
 		return guest, nil
 	}
-	by, known := sd.movedAuthors[p.MovedAuthor]
+	author, known := sd.movedAuthors[p.MovedAuthor]
 	if !known {
 		err := c.All("SELECT u.id, u.username FROM board_moved m JOIN board_users u ON u.id = m.new_id"+
 			" WHERE m.program = ? AND m.kind = ? AND m.old_id = ?", []any{sd.program, content.MovedMember, p.MovedAuthor},
-			func(r store.Row) error { return r.Scan(&by.id, &by.name) })
+			func(r store.Row) error { return r.Scan(&author.id, &author.name) })
 		if err != nil {
-			return by, err
+			return author, err
 		}
-		sd.movedAuthors[p.MovedAuthor] = by
+		sd.movedAuthors[p.MovedAuthor] = author
 	}
-	if by.id == 0 {
+	if author.id == 0 {
 		return guest, nil
 	}
-	return by, nil
+	return author, nil
 }
 
 // These limits are in characters. They are wider than the limits of the board, so that no imported text is lost.

@@ -12,7 +12,7 @@ import (
 
 // conversation imports the private conversation with this index.
 func (l *movedLoader) conversation(c store.Conn, index *int) error {
-	there, v, err := l.Conversation(*index)
+	oldID, v, err := l.Conversation(*index)
 	if err != nil {
 		return err
 	}
@@ -36,19 +36,19 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 		}
 	}
 	if err != nil {
-		return &MovedError{content.MovedConversation, there, "", err} // no private title
+		return &MovedError{content.MovedConversation, oldID, "", err} // private titles are not reported
 	}
 	id, err := conversations.Import(c, v)
 	if err != nil {
 		return err
 	}
-	return content.NoteMoved(c, l.program, content.MovedConversation, there, id)
+	return content.RecordMoved(c, l.program, content.MovedConversation, oldID, id)
 }
 
 // memberHere replaces *id, a member's id in the other program, with the member's new id. If the member has no account,
 // the new value is 0.
 func (l *movedLoader) memberHere(c store.Conn, id *int64) error {
-	by, err := l.movedAuthor(c, SeedPost{MovedAuthor: *id})
-	*id = by.id
+	author, err := l.movedAuthor(c, SeedPost{MovedAuthor: *id})
+	*id = author.id
 	return err
 }

@@ -13,13 +13,13 @@ const movedLike = "👍 Like"
 // the time of the post.
 func (sd *seeder) addLikes(c store.Conn, p *readyPost, post int64, rows, counts *bulk) error {
 	var n int64
-	for _, there := range slices.Compact(slices.Sorted(slices.Values(p.Likes))) {
-		by, err := sd.movedAuthor(c, SeedPost{MovedAuthor: there})
+	for _, oldID := range slices.Compact(slices.Sorted(slices.Values(p.Likes))) {
+		member, err := sd.movedAuthor(c, SeedPost{MovedAuthor: oldID})
 		if err != nil {
 			return err
 		}
-		if by.id != 0 && there != p.MovedAuthor {
-			rows.add(post, by.id, movedLike, p.at)
+		if member.id != 0 && oldID != p.MovedAuthor {
+			rows.add(post, member.id, movedLike, p.created)
 			n++
 		}
 	}

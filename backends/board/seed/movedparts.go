@@ -25,8 +25,8 @@ func (l *movedLoader) changed(m *MovedMember, format string, args ...any) {
 	l.notes = append(l.notes, &MovedError{content.MovedMember, m.ID, m.Name, fmt.Errorf(format, args...)})
 }
 
-// taken reports whether a query that counts rows finds any row.
-func taken(c store.Conn, query string, args ...any) (bool, error) {
+// exists reports whether a query that counts rows finds any row.
+func exists(c store.Conn, query string, args ...any) (bool, error) {
 	var n int
 	err := c.Row(query, args...).Scan(&n)
 	return n > 0, err
@@ -48,7 +48,7 @@ func (l *movedLoader) freeName(c store.Conn, m *MovedMember) (string, error) {
 	base := []rune(name)
 	for n := 2; ; n++ {
 		if accounts.CheckName(name) == nil && !l.names[text.Fold(name)] {
-			found, err := taken(c, "SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name))
+			found, err := exists(c, "SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name))
 			if err != nil || !found {
 				return name, err
 			}
@@ -79,7 +79,7 @@ func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewU
 		address, err := accounts.CheckEmail(m.Email)
 		if err != nil {
 			l.changed(m, "the mail address is none, and is left out")
-		} else if found, err := taken(c, "SELECT count(*) FROM board_users WHERE email_key = ?",
+		} else if found, err := exists(c, "SELECT count(*) FROM board_users WHERE email_key = ?",
 			mailaddress.Key(address)); err != nil {
 			return add, err
 		} else if found {
@@ -116,14 +116,16 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 		text.Normal(m.Title), text.Normal(m.Bio), zeroNull(m.BannedUntil), zeroNull(m.LastActive), id); err != nil {
 		return err
 	}
-	return content.NoteMoved(c, l.program, content.MovedMember, m.ID, id)
+	return content.RecordMoved(c, l.program, content.MovedMember, m.ID, id)
 }
 
-func zeroNull(at kernel.Moment) sql.NullInt64 { return sql.NullInt64{Int64: int64(at), Valid: at != 0} }
+func zeroNull(moment kernel.Moment) sql.NullInt64 {
+	return sql.NullInt64{Int64: int64(moment), Valid: moment != 0}
+}
 
 // forum adds a forum, and the overrides that take rights there away from groups.
 func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
-	parent, err := content.Moved(c, l.program, content.MovedForum, f.Parent)
+	parent, err := content.MovedID(c, l.program, content.MovedForum, f.Parent)
 	if err != nil {
 		return err
 	}
@@ -137,7 +139,7 @@ func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
 	base := kernel.Slug(cmp.Or(f.Slug, f.Title))
 	add.Slug = base
 	for n := 2; ; n++ {
-		found, err := taken(c, "SELECT count(*) FROM board_forums WHERE slug = ?", add.Slug)
+		found, err := exists(c, "SELECT count(*) FROM board_forums WHERE slug = ?", add.Slug)
 		if err != nil {
 			return err
 		}
@@ -166,7 +168,7 @@ func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
 			return err
 		}
 	}
-	return content.NoteMoved(c, l.program, content.MovedForum, f.ID, id)
+	return content.RecordMoved(c, l.program, content.MovedForum, f.ID, id)
 }
 
 // files adds the attached files that earlier runs have not added, each in its own transaction.
@@ -228,10 +230,10 @@ func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 
 // addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason.
 func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachment) (refused string, err error) {
-	if f.Post, err = content.Moved(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
+	if f.Post, err = content.MovedID(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
 		return "its post is not there", err
 	}
-	if f.User, err = content.Moved(c, l.program, content.MovedMember, m.Author); err != nil || f.User == 0 {
+	if f.User, err = content.MovedID(c, l.program, content.MovedMember, m.Author); err != nil || f.User == 0 {
 		return "it is of somebody without an account", err
 	}
 	f.CreatedAt = m.At
@@ -241,12 +243,12 @@ func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachm
 	if err := attachments.Add(c, f); err != nil {
 		return "", err
 	}
-	if err := content.NoteMoved(c, l.program, content.MovedFile, m.ID, f.ID); err != nil || m.Sum == 0 {
+	if err := content.RecordMoved(c, l.program, content.MovedFile, m.ID, f.ID); err != nil || m.Sum == 0 {
 		return "", err
 	}
-	first, err := content.Moved(c, l.program, content.MovedSum, m.Sum)
+	first, err := content.MovedID(c, l.program, content.MovedSum, m.Sum)
 	if err == nil && first == 0 { // a file may be at several posts
-		err = content.NoteMoved(c, l.program, content.MovedSum, m.Sum, f.ID)
+		err = content.RecordMoved(c, l.program, content.MovedSum, m.Sum, f.ID)
 	}
 	return "", err
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// pictured returns the members that have a picture.
-func (l *movedLoader) pictured() (list []*MovedMember) {
+// withPicture returns the members that have a picture.
+func (l *movedLoader) withPicture() (list []*MovedMember) {
 	for i := range l.Members {
 		if l.Members[i].Picture != "" {
 			list = append(list, &l.Members[i])
@@ -21,7 +21,7 @@ func (l *movedLoader) pictured() (list []*MovedMember) {
 
 // pictures adds the pictures of members, each in its own transaction.
 func (l *movedLoader) pictures() error {
-	name, list := l.seeder.name, l.pictured()
+	name, list := l.seeder.name, l.withPicture()
 	for i := l.done[name]; i < len(list); i++ {
 		m := list[i]
 		add, err := l.picture(m)
@@ -30,12 +30,12 @@ func (l *movedLoader) pictures() error {
 		}
 		err = l.service.Write(l.ctx, func(c store.Conn) error {
 			if add != nil {
-				here, err := content.Moved(c, l.program, content.MovedMember, m.ID)
+				member, err := content.MovedID(c, l.program, content.MovedMember, m.ID)
 				if err != nil {
 					return err
 				}
-				if here != 0 { // 0: the member was left out
-					if _, err := add(c, here); err != nil {
+				if member != 0 { // 0: the member was left out
+					if _, err := add(c, member); err != nil {
 						return err
 					}
 				}

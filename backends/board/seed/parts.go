@@ -220,6 +220,6 @@ func (sd *seeder) token(c store.Conn, t SeedToken) error {
 		}
 	}
 	text, err := sd.service.accounts.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)
-	sd.made = append(sd.made, MadeToken{t.User, t.Name, text})
+	sd.uncommitted = append(sd.uncommitted, MadeToken{t.User, t.Name, text})
 	return err
 }

@@ -13,8 +13,8 @@ import (
 type lineReader struct {
 	from io.Reader
 	read int64   // number of bytes that were read
-	ends []int64 // offsets of the line ends behind the last offset for lineOf
-	line int     // how many lines end before that offset
+	ends []int64 // offsets of line ends after the last offset that was passed to lineOf
+	line int     // number of lines that end before that offset
 }
 
 // Read implements io.Reader.

@@ -185,7 +185,7 @@ type SeedThread struct {
 // SeedPost is a post by a member, or by a name that no longer has an account.
 type SeedPost struct {
 	Author     string    `json:"author"`
-	Guest      string    `json:"guest"` // the name of somebody without an account, instead of Author
+	Guest      string    `json:"guest"` // the name of an author without an account, instead of Author
 	Message    string    `json:"message"`
 	At         time.Time `json:"at"`         // default: now
 	Visibility string    `json:"visibility"` // visible, unapproved or deleted; default: visible
@@ -194,10 +194,10 @@ type SeedPost struct {
 	EditReason string    `json:"editReason"`
 
 	Moved       int64 `json:"-"` // its id in another program; 0 in a fixture
-	MovedAuthor int64 `json:"-"` // the id there of the author; 0 means a guest
-	MovedNumber int64 `json:"-"` // its number there in the thread; 0 means that it is not known
+	MovedAuthor int64 `json:"-"` // the author's id in the other program; 0 means a guest
+	MovedNumber int64 `json:"-"` // the post's number in the thread there; 0: unknown
 
-	Likes []int64 `json:"-"` // the ids there of members who like it
+	Likes []int64 `json:"-"` // the ids there of members who like the post
 }
 
 // SeedToken is a token to be created.
@@ -219,21 +219,21 @@ type MadeToken struct {
 type seeder struct {
 	Options
 
-	service  *Service
-	ctx      context.Context //nolint:containedctx // a seeder is one run
-	lines    *lineReader
-	fixture  string
-	name     string         // name of the part that is being loaded
-	done     map[string]int // how many elements of each part are loaded
-	program  string         // from which a forum is imported; empty for a fixture
-	users    map[string]author
-	forums   map[string]int64
-	prefixes map[string]int64
-	made     []MadeToken // created in the running transaction
-	tokens   []MadeToken // created in committed transactions
+	service     *Service
+	ctx         context.Context //nolint:containedctx // a seeder is one run
+	lines       *lineReader
+	fixture     string
+	name        string         // name of the part that is being loaded
+	done        map[string]int // how many elements of each part are loaded
+	program     string         // the imported program; empty for a fixture
+	users       map[string]author
+	forums      map[string]int64
+	prefixes    map[string]int64
+	uncommitted []MadeToken // created in the running transaction
+	tokens      []MadeToken // created in committed transactions
 
-	movedForums  map[int64]int64  // the ids here by those in the other program
-	movedAuthors map[int64]author // by their ids in the other program
+	movedForums  map[int64]int64  // new ids by ids in the other program
+	movedAuthors map[int64]author // by ids in the other program
 }
 
 // author is the author of a post.
@@ -329,7 +329,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 		}
 		err := sd.load(0, len(batch), func(from, to int) error {
 			err := sd.service.Write(sd.ctx, func(c store.Conn) error {
-				sd.made = nil
+				sd.uncommitted = nil
 				for _, element := range batch[from:to] {
 					if err := add(c, element.value); err != nil {
 						return element.wrap(err)
@@ -341,7 +341,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 				return sd.note(c, name, batch[to-1].number)
 			})
 			if err == nil {
-				sd.tokens = append(sd.tokens, sd.made...)
+				sd.tokens = append(sd.tokens, sd.uncommitted...)
 			}
 			return err
 		})

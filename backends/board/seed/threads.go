@@ -27,7 +27,7 @@ const (
 	SeedThreads = 500
 	seedPosts   = 2000
 
-	maxSeedPosts = 100_000 // the most posts of one thread
+	maxSeedPosts = 100_000 // the maximum number of posts in one thread
 )
 
 // readyThread is a thread of a fixture, checked and rendered by prepare.
@@ -44,7 +44,7 @@ type readyPost struct {
 	SeedPost
 
 	html, hash string
-	at         kernel.Moment
+	created    kernel.Moment
 	visibility int64
 }
 
@@ -209,15 +209,15 @@ func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
 	}
 	close(next)
 	workers.Wait()
-	good := b.threads[:0]
+	valid := b.threads[:0]
 	for i := range b.threads {
 		if failed[i] != nil {
 			b.refused = append(b.refused, b.threads[i].wrap(failed[i]))
 			continue
 		}
-		good = append(good, b.threads[i])
+		valid = append(valid, b.threads[i])
 	}
-	b.threads = good
+	b.threads = valid
 	return b
 }
 
@@ -261,9 +261,9 @@ func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Mom
 	if sp.Message, err = check(sp.Message); err != nil {
 		return p, err
 	}
-	p = readyPost{SeedPost: sp, html: markup.Render(sp.Message), hash: posts.BodyHash(sp.Message), at: now}
+	p = readyPost{SeedPost: sp, html: markup.Render(sp.Message), hash: posts.BodyHash(sp.Message), created: now}
 	if !sp.At.IsZero() {
-		p.at = kernel.MomentOf(sp.At)
+		p.created = kernel.MomentOf(sp.At)
 	}
 	word := cmp.Or(sp.Visibility, rights.VisibilityNames[rights.Visible])
 	p.visibility = int64(slices.Index(rights.VisibilityNames[:], word))
@@ -303,7 +303,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
 	for i := range list {
 		t := &list[i]
-		in, err := sd.forumOf(c, t)
+		forum, err := sd.forumOf(c, t)
 		if err != nil {
 			return t.wrap(err)
 		}
@@ -311,16 +311,16 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 		if err != nil {
 			return t.wrap(err)
 		}
-		row := content.Thread{ID: threads[i], Forum: in, Visibility: t.posts[0].visibility, First: ids[0]}
+		row := content.Thread{ID: threads[i], Forum: forum, Visibility: t.posts[0].visibility, First: ids[0]}
 		for n, p := range t.posts {
-			by, err := sd.author(c, p.SeedPost)
+			writer, err := sd.author(c, p.SeedPost)
 			if err != nil {
 				return t.wrap(fmt.Errorf("post %d: %w", n+1, err))
 			}
-			countPost(&row, &p, ids[n], n, by)
-			counts.user(by, &p)
+			countPost(&row, &p, ids[n], n, writer)
+			counts.user(writer, &p)
 			if row.Visibility == rights.Visible && p.visibility == rights.Visible {
-				counts.members[memberForum{in, by.id}]++
+				counts.members[memberForum{forum, writer.id}]++
 			}
 			held := sql.NullString{String: "seeded", Valid: p.visibility == rights.Unapproved}
 			title := ""
@@ -330,17 +330,18 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			if p.Moved != 0 {
 				moved.add(sd.program, content.MovedPost, p.Moved, ids[n])
-				if place := content.PlaceThere(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
+				if place := content.MovedPlaceID(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
 					moved.add(sd.program, content.MovedPlace, place, ids[n])
 				}
 			}
 			if err := sd.addLikes(c, &p, ids[n], &likes, &likeCounts); err != nil {
 				return t.wrap(err)
 			}
-			idRows.add(ids[n], row.ID, in, kernel.Null(by.id), p.visibility, held, p.at)
-			postRows.add(row.ID, ids[n], n+1, kernel.Null(by.id), by.name, p.visibility, p.Message, p.html, markup.Version,
-				p.hash, p.at,
-				instant(p.EditedAt), word(p.EditedBy, by.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
+			idRows.add(ids[n], row.ID, forum, kernel.Null(writer.id), p.visibility, held, p.created)
+			postRows.add(row.ID, ids[n], n+1, kernel.Null(writer.id), writer.name, p.visibility, p.Message, p.html,
+				markup.Version,
+				p.hash, p.created,
+				instant(p.EditedAt), word(p.EditedBy, writer.name, edits == 1), word(p.EditReason, "", p.EditReason != ""), edits)
 			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
@@ -348,7 +349,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			moved.add(sd.program, content.MovedThread, t.Moved.ID, row.ID)
 		}
 		counts.forum(&row)
-		threadRows.add(row.ID, in, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
+		threadRows.add(row.ID, forum, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
 			row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
 			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
 	}
@@ -371,13 +372,13 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 // at 0), and a its author.
 func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
 	if n == 0 {
-		t.Author, t.AuthorName, t.Created = a.id, a.name, p.at
+		t.Author, t.AuthorName, t.Created = a.id, a.name, p.created
 	}
 	if n > 0 && p.visibility != rights.Visible {
 		return
 	}
 	t.Replies += int64(kernel.Bool(n > 0))
-	t.Last, t.LastPoster, t.LastAt = id, a.name, max(t.LastAt, p.at)
+	t.Last, t.LastPoster, t.LastAt = id, a.name, max(t.LastAt, p.created)
 }
 
 // forumOf returns the id of the thread's forum.

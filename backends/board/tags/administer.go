@@ -11,7 +11,7 @@ import (
 
 // All lists all tags by name.
 func (s *Service) All(ctx context.Context, a *rights.Actor) ([]Tag, error) {
-	return rights.Surveyed(ctx, s.rights, a, func(c store.Conn) ([]Tag, error) {
+	return rights.ReadAsAdministratorValue(ctx, s.rights, a, func(c store.Conn) ([]Tag, error) {
 		return store.List(c, scan, "SELECT id, name FROM board_tags ORDER BY name_key")
 	})
 }
@@ -44,7 +44,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
 		if err != nil {
 			return kernel.OrNotFound(err)
 		}
-		return s.rights.Note(c, a, action, kernel.Brief(name))
+		return s.rights.LogChange(c, a, action, kernel.ForLog(name))
 	})
 }
 
@@ -57,7 +57,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, into str
 		}
 		to, err := scan(c.Row("SELECT id, name FROM board_tags WHERE name_key = ?", text.Fold(into)))
 		switch err = kernel.OrNotFound(err); {
-		case kernel.NotFoundErr(err), err == nil && to.ID == id:
+		case kernel.IsNotFound(err), err == nil && to.ID == id:
 			return kernel.Invalid("into", "unknown", "give the name of another tag")
 		case err != nil:
 			return err
@@ -67,7 +67,7 @@ func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, into str
 			to.ID, id); err != nil {
 			return err
 		}
-		return s.remove(c, a, "tag.merge", from, " into "+kernel.Brief(to.Name))
+		return s.remove(c, a, "tag.merge", from, " into "+kernel.ForLog(to.Name))
 	})
 }
 
@@ -88,5 +88,5 @@ func (s *Service) remove(c store.Conn, a *rights.Actor, action string, t Tag, de
 	}, t.ID); err != nil {
 		return err
 	}
-	return s.rights.Note(c, a, action, kernel.Brief(t.Name)+detail)
+	return s.rights.LogChange(c, a, action, kernel.ForLog(t.Name)+detail)
 }

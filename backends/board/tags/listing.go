@@ -89,7 +89,7 @@ func (s *Service) Threads(
 		if page.Tag, err = scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", tag)); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		threads, next, err := s.seen(c, a, tag, from, limit)
+		threads, next, err := s.readVisible(c, a, tag, from, limit)
 		if err != nil {
 			return err
 		}
@@ -103,28 +103,28 @@ func (s *Service) Threads(
 	return page, err
 }
 
-// seen returns up to limit threads with a tag that the actor may see, and the cursor of the next page.
-func (s *Service) seen(
-	c store.Conn, a *rights.Actor, tag int64, at posts.Position, limit int,
-) (seen []*content.Thread, next string, err error) {
+// readVisible returns up to limit threads with a tag that the actor may see, and the cursor of the next page.
+func (s *Service) readVisible(
+	c store.Conn, a *rights.Actor, tag int64, position posts.Position, limit int,
+) (threads []*content.Thread, next string, err error) {
 	for range maxBatches {
-		before, id := at.Args()
+		before, id := position.Args()
 		list, err := store.List(c, content.ScanThread, ThreadsOf(c.Dialect()), tag, before, id, batch)
 		if err != nil {
 			return nil, "", err
 		}
 		for _, t := range list {
 			if t.Visibility == rights.Visible && posts.Lists(a, t) {
-				if len(seen) == limit {
-					return seen, s.posts.Cursor(-tag, at), nil
+				if len(threads) == limit {
+					return threads, s.posts.Cursor(-tag, position), nil
 				}
-				seen = append(seen, t)
+				threads = append(threads, t)
 			}
-			at = posts.Position{At: t.LastAt, ID: t.ID}
+			position = posts.Position{At: t.LastAt, ID: t.ID}
 		}
 		if len(list) < batch {
-			return seen, "", nil
+			return threads, "", nil
 		}
 	}
-	return seen, s.posts.Cursor(-tag, at), nil
+	return threads, s.posts.Cursor(-tag, position), nil
 }

@@ -153,7 +153,7 @@ func Import(c store.Conn, thread int64, names []string) error {
 // Set replaces the tags of a thread. The actor must be allowed to change the thread's title.
 func (s *Service) Set(ctx context.Context, a *rights.Actor, thread int64, names []string) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		t, err := s.posts.Titled(c, a, thread)
+		t, err := s.posts.LockForTitle(c, a, thread)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (s *Service) Set(ctx context.Context, a *rights.Actor, thread int64, names 
 			return err
 		}
 		return s.rights.Logged(c, a, "thread.tag", rights.ThreadEditTitle, t.Forum, t.ID, 0,
-			kernel.Brief(strings.Join(names, ", ")))
+			kernel.ForLog(strings.Join(names, ", ")))
 	})
 }
 

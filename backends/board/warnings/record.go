@@ -29,7 +29,7 @@ type Note struct {
 // Record holds the warnings of a member and the notes about the member.
 type Record struct {
 	Warnings []Warning // for posts in forums in which the actor may approve posts
-	Points   int64     // that count now, of all warnings
+	Points   int64     // the sum of the points that count now
 	Notes    []Note
 }
 
@@ -56,7 +56,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (Record
 		if err := check(c, a, member); err != nil {
 			return r, err
 		}
-		list, err := of(c, member)
+		list, err := readWarnings(c, member)
 		if err != nil {
 			return r, err
 		}
@@ -70,7 +70,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (Record
 			}
 		}
 		return r, c.All("SELECT id, author_id, author_name, message, created_at FROM board_member_notes WHERE user_id = ?"+
-			" ORDER BY id DESC"+content.Limit(c.Dialect()), []any{member, kept}, func(row store.Row) error {
+			" ORDER BY id DESC"+content.Limit(c.Dialect()), []any{member, maxRows}, func(row store.Row) error {
 			var n Note
 			err := row.Scan(&n.ID, &n.Author, &n.AuthorName, &n.Message, &n.Created)
 			r.Notes = append(r.Notes, n)
@@ -96,8 +96,8 @@ func (s *Service) AddNote(ctx context.Context, a *rights.Actor, member int64, me
 		if err := c.Row("SELECT count(*) FROM board_member_notes WHERE user_id = ?", member).Scan(&notes); err != nil {
 			return err
 		}
-		if notes >= kept {
-			return kernel.Conflict(fmt.Sprintf("there are %d notes about this member; delete one first", kept))
+		if notes >= maxRows {
+			return kernel.Conflict(fmt.Sprintf("there are %d notes about this member; delete one first", maxRows))
 		}
 		if _, err := c.Exec("INSERT INTO board_member_notes (user_id, author_id, author_name, message, created_at)"+
 			" VALUES (?, ?, ?, ?, ?)", member, a.ID(), a.User.Name, message, s.Moment()); err != nil {
@@ -152,5 +152,5 @@ func (s *Service) log(c store.Conn, a *rights.Actor, action string, member int64
 	if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {
 		return err
 	}
-	return s.rights.Note(c, a, action, kernel.Brief(name))
+	return s.rights.LogChange(c, a, action, kernel.ForLog(name))
 }

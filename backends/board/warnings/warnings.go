@@ -31,8 +31,8 @@ const (
 	MaxPoints = 100
 	// MaxDays is the maximum number of days after which a warning expires. A warning can also count for ever.
 	MaxDays = 3650
-	// kept limits how many warnings, and how many notes, of a member are read.
-	kept = 200
+	// maxRows limits how many warnings, and how many notes, of a member are read.
+	maxRows = 200
 )
 
 // Warning is a warning to a member for a post.
@@ -42,8 +42,8 @@ type Warning struct {
 	Points                  int64
 	Created                 kernel.Moment
 	Expires                 kernel.Moment // 0: never
-	Suspended               kernel.Moment // the end of the suspension that it led to, or 0
-	Withdrawn               kernel.Moment // 0: it was not
+	Suspended               kernel.Moment // the end of the suspension that the warning caused, or 0
+	Withdrawn               kernel.Moment // 0: not withdrawn
 	WithdrawnBy             string
 }
 
@@ -134,7 +134,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 			return err
 		}
 		if err := s.rights.Logged(c, a, "member.warn", rights.ContentApprove, w.Forum, t.ID, w.Post,
-			fmt.Sprintf("%s, %d points: %s", kernel.Brief(p.AuthorName), w.Points, w.Reason)); err != nil {
+			fmt.Sprintf("%s, %d points: %s", kernel.ForLog(p.AuthorName), w.Points, w.Reason)); err != nil {
 			return err
 		}
 		_, err = c.Exec("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
@@ -148,7 +148,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 // that count.
 func (s *Service) moderate(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
-	list, err := of(c, member)
+	list, err := readWarnings(c, member)
 	if err != nil {
 		return 0, err
 	}
@@ -185,7 +185,7 @@ func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int6
 	if _, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", until, w.Member); err != nil {
 		return err
 	}
-	return rights.BumpPermissions(c) // with the next request, also with a token that is in memory
+	return rights.BumpPermissions(c) // takes effect with the next request, even with a cached token
 }
 
 // Withdraw withdraws a warning, whose points no longer count. A suspension that the warning caused ends, unless another
@@ -226,14 +226,14 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 		if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {
 			return err
 		}
-		return s.rights.Logged(c, a, "member.unwarn", rights.ContentApprove, w.Forum, 0, w.Post, kernel.Brief(name))
+		return s.rights.Logged(c, a, "member.unwarn", rights.ContentApprove, w.Forum, 0, w.Post, kernel.ForLog(name))
 	})
 }
 
 // Own lists the warnings of the actor, newest first.
 func (s *Service) Own(ctx context.Context, a *rights.Actor) ([]Warning, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]Warning, error) {
-		return of(c, a.ID())
+		return readWarnings(c, a.ID())
 	})
 }
 
@@ -245,8 +245,8 @@ func scan(r store.Row) (w Warning, err error) {
 		&w.Suspended, &w.Withdrawn, &w.WithdrawnBy)
 }
 
-// of reads the newest warnings of a member.
-func of(c store.Conn, member int64) ([]Warning, error) {
+// readWarnings reads the newest warnings of a member.
+func readWarnings(c store.Conn, member int64) ([]Warning, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
-		content.Limit(c.Dialect()), member, kept)
+		content.Limit(c.Dialect()), member, maxRows)
 }

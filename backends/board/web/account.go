@@ -41,7 +41,7 @@ func (c *call) chooseLanguage() error {
 		return err
 	}
 	c.actor.User.Language = tag
-	c.prefer()
+	c.setLanguage()
 	return c.Redirect("/account", c.T("The language is saved."))
 }
 
@@ -93,7 +93,7 @@ func (c *call) issueToken() error {
 		Name: c.Form.Text("name"), Scopes: c.Form.Values("scope"),
 		Days: int(min(days, 1<<20)),
 	}
-	made, refusal := c.Accounts.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
+	token, refusal := c.Accounts.IssueOwnToken(c.Context(), c.actor, request, c.Form.Text("password"), c.address())
 	page, err := c.tokensPage()
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *call) issueToken() error {
 		page.Name, page.Scopes, page.Days = request.Name, request.Scopes, days
 		return c.ShowForm(refusal, "tokens", c.T("Tokens"), page)
 	}
-	page.Made = made // only in this answer, as the token is stored nowhere
+	page.Made = token // only in this response, as the token is not stored
 	return c.Show("tokens", c.T("Tokens"), page)
 }
 

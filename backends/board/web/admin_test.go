@@ -24,9 +24,9 @@ func (s *site) user(name string) int64 {
 	return s.number("SELECT id FROM board_users WHERE username = '" + name + "'")
 }
 
-// TestWhoSeesAdministration checks that the pages do not exist for anybody but administrators, and that forms of
+// TestAdministrationHidden checks that the pages do not exist for anybody but administrators, and that forms of
 // others change nothing.
-func TestWhoSeesAdministration(t *testing.T) {
+func TestAdministrationHidden(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
 	wildcard := regexp.MustCompile(`\{[^}]+\}`)

@@ -198,7 +198,7 @@ func (e *enclosed) close() {
 		f.Close()
 	}
 	if e.form != nil {
-		_ = e.form.RemoveAll() // they are in the folder for temporary files anyway
+		_ = e.form.RemoveAll() // the files are in the system's folder for temporary files
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestOddBytes checks that bytes which no text has, in an address or a form, are refused, or stored in the way in
+// TestInvalidBytes checks that bytes which no text has, in an address or a form, are refused, or stored in the way in
 // which they are shown. PostgreSQL accepts neither U+0000 nor invalid UTF-8.
-func TestOddBytes(t *testing.T) {
+func TestInvalidBytes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})

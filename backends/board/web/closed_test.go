@@ -37,9 +37,9 @@ func TestPublicAnswers(t *testing.T) {
 	})
 }
 
-// TestPublicOfMembersOnly checks that nobody, member or not, gets a feed of what guests cannot see, and that such a
+// TestFeedsOfMembersOnly checks that nobody, member or not, gets a feed of what guests cannot see, and that such a
 // request is not redirected to the login.
-func TestPublicOfMembersOnly(t *testing.T) {
+func TestFeedsOfMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{MembersOnly: true})
 	for _, name := range []string{"", "bob"} {

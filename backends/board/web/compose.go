@@ -67,8 +67,8 @@ func (c *call) draftMessage(id int64, text string) error {
 }
 
 // endDraft deletes the draft of a post that was written. An error is only logged, since the post exists.
-func (c *call) endDraft(at drafts.Place) {
-	if err := c.Drafts.Delete(c.Context(), c.actor, at); err != nil {
+func (c *call) endDraft(place drafts.Place) {
+	if err := c.Drafts.Delete(c.Context(), c.actor, place); err != nil {
 		c.kernel.Logger.Warn("the draft of a post is not deleted", zap.Int64("member", c.actor.ID()), zap.Error(err))
 	}
 }
@@ -96,7 +96,7 @@ func (f *frame) MentionMails() (bool, error) {
 }
 
 func (c *call) wishMentions() error {
-	return c.Then(c.Following.WishMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
+	return c.Then(c.Following.ChooseMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
 		c.T("Saved."))
 }
 

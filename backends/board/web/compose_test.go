@@ -79,8 +79,8 @@ func TestMentionPages(t *testing.T) {
 	})
 }
 
-// TestRequestsOfScripts checks that only the pages of members let their script send requests, and only to the board.
-func TestRequestsOfScripts(t *testing.T) {
+// TestScriptConnections checks that only the pages of members let their script send requests, and only to the board.
+func TestScriptConnections(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})

@@ -89,9 +89,9 @@ func TestJoinWithPasswordGiven(t *testing.T) {
 	carol.Get("/email?token="+secret).Send("/email", "secret", secret).Want(200, "Choose one of your own first.")
 }
 
-// TestJoinAwaits checks that a member who also needs approval stays a guest until then, in the browser that joined
-// and in others.
-func TestJoinAwaits(t *testing.T) {
+// TestJoinAwaitsApproval checks that a member who also needs approval stays a guest until then, in the browser that
+// joined and in others.
+func TestJoinAwaitsApproval(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
@@ -118,8 +118,8 @@ func TestJoinAwaits(t *testing.T) {
 	})
 }
 
-// TestJoinTellsNothing checks that joining does not reveal whether anybody has a mail address.
-func TestJoinTellsNothing(t *testing.T) {
+// TestJoinRevealsNoAddress checks that joining does not reveal whether anybody has a mail address.
+func TestJoinRevealsNoAddress(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		for _, confirm := range []string{"1", ""} {

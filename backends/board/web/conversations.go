@@ -23,7 +23,7 @@ type conversationsPage struct {
 	Older   int64 // the message before which the next page begins
 	Ignored []conversations.Person
 	First   bool
-	Wishes  conversations.Wishes
+	Wishes  conversations.Preferences
 }
 
 func (c *call) conversations() error {
@@ -38,7 +38,7 @@ func (c *call) conversations() error {
 		page.List[i].People = c.others(page.List[i].People)
 	}
 	if page.First = before == 0; page.First {
-		if page.Wishes, err = c.Conversations.Wishes(c.Context(), c.actor); err != nil {
+		if page.Wishes, err = c.Conversations.Preferences(c.Context(), c.actor); err != nil {
 			return err
 		}
 		page.Ignored, err = c.Following.Ignored(c.Context(), c.actor)
@@ -46,9 +46,9 @@ func (c *call) conversations() error {
 	return c.ThenShow(err, "conversations", c.T("Messages"), page)
 }
 
-// wish saves the member's settings for private messages.
-func (c *call) wish() error {
-	return c.Then(c.Conversations.Wish(c.Context(), c.actor, conversations.Wishes{
+// savePreferences saves the member's settings for private messages.
+func (c *call) savePreferences() error {
+	return c.Then(c.Conversations.SetPreferences(c.Context(), c.actor, conversations.Preferences{
 		Mails: c.Form.Flag("mails"), Accepts: c.Form.Flag("accepts"),
 	}), "/conversations", c.T("Saved."))
 }
@@ -185,7 +185,7 @@ type reportForm struct {
 func (c *call) reportForm() (reportForm, error) {
 	id := c.ID("conversationId")
 	message, err := c.Conversations.Reportable(c.Context(), c.actor, id, c.ID("messageId"))
-	return reportForm{Conversation: id, Message: message, Before: conversations.Before}, err
+	return reportForm{Conversation: id, Message: message, Before: conversations.ContextSize}, err
 }
 
 func (c *call) askReportMessage() error {

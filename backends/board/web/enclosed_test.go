@@ -115,9 +115,9 @@ func TestPostWithFiles(t *testing.T) {
 	})
 }
 
-// TestFilesOfTheRefused checks that files of a member who may not post are not read, and that the text is shown
+// TestRefusedFilesNotRead checks that files of a member who may not post are not read, and that the text is shown
 // again.
-func TestFilesOfTheRefused(t *testing.T) {
+func TestRefusedFilesNotRead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
@@ -137,8 +137,8 @@ func TestFilesOfTheRefused(t *testing.T) {
 	})
 }
 
-// TestAbsolute checks that addresses in a feed are complete, and that descriptions stay as they were written.
-func TestAbsolute(t *testing.T) {
+// TestFeedURLs checks that addresses in a feed are complete, and that descriptions stay as they were written.
+func TestFeedURLs(t *testing.T) {
 	t.Parallel()
 	const html, want = `<img src="/attachments/1" alt="/x"><a href="/y">z</a>`, `<img src="https://b.example/attachments/1" alt="/x"><a href="https://b.example/y">z</a>`
 	if got := web.Absolute("https://b.example", html); got != want {

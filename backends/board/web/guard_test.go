@@ -42,9 +42,9 @@ func (b *browser) keep(name, value string) {
 	b.Client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // put there by whoever attacks
 }
 
-// TestForms checks that a form which no page of the board made for this browser has no effect, whatever is wrong
+// TestForgedForms checks that a form which no page of the board made for this browser has no effect, whatever is wrong
 // with it.
-func TestForms(t *testing.T) {
+func TestForgedForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
 	bob, eve := s.as("bob"), s.as("eve")

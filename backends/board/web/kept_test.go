@@ -26,9 +26,9 @@ func holds(p *pagestest.Page, want string) {
 	}
 }
 
-// TestTextIsKept sends forms after the session has ended. After signing in, the user finds the text in the form,
-// and nothing is posted until it is sent again.
-func TestTextIsKept(t *testing.T) {
+// TestTextKeptAfterSignOut sends forms after the session has ended. After signing in, the user finds the text in the
+// form, and nothing is posted until it is sent again.
+func TestTextKeptAfterSignOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
 	const text = "Long <b>thought</b> \"about\"\r\n\r\nin two parts & more"
@@ -136,9 +136,9 @@ func sendFirst(p *pagestest.Page, path string, fields []string) *pagestest.Page 
 	return p.Do("POST", path, b.String()+"--"+boundary+"--\r\n", "Content-Type", "multipart/form-data; boundary="+boundary)
 }
 
-// TestTextOfAnotherTab sends a form after somebody has signed in in another tab. It takes effect for the member for
-// whom the page was made, and is only shown again to another member. A form sent by another site shows nothing.
-func TestTextOfAnotherTab(t *testing.T) {
+// TestFormAfterSwitchingMember sends a form after somebody has signed in in another tab. It takes effect for the member
+// for whom the page was made, and is only shown again to another member. A form sent by another site shows nothing.
+func TestFormAfterSwitchingMember(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t), web.Options{})
 	reply := at("/threads/%d/reply", s.thread("Open thread"))

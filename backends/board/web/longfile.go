@@ -37,14 +37,14 @@ func (c *call) longFile(write func() error) error {
 	}
 }
 
-// begun calls begin before the first write. Before that, an error can still be reported.
-type begun struct {
+// firstWriteHook calls begin before the first write. Before that, an error can still be reported.
+type firstWriteHook struct {
 	io.Writer
 	begin func() // nil once it has been called
 }
 
 // Write implements io.Writer.
-func (b *begun) Write(p []byte) (int, error) {
+func (b *firstWriteHook) Write(p []byte) (int, error) {
 	if b.begin != nil {
 		b.begin()
 		b.begin = nil
@@ -56,7 +56,7 @@ func (b *begun) Write(p []byte) (int, error) {
 // the browser notices that the file is incomplete.
 func (c *call) ownData() error {
 	return c.longFile(func() error {
-		out := &begun{Writer: c.W, begin: func() {
+		out := &firstWriteHook{Writer: c.W, begin: func() {
 			c.W.Header().Set("Content-Type", "application/json")
 			c.W.Header().Set("Content-Disposition", `attachment; filename="board-data.json"`)
 		}}

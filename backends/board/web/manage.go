@@ -18,7 +18,7 @@ type manageForm struct {
 	Prefix int64
 	Target int64
 	Other  string // the thread to merge with
-	Kept   string // the title after that
+	Kept   string // the title after merging
 }
 
 func (c *call) manageForm() (*manageForm, error) {
@@ -30,11 +30,11 @@ func (c *call) manageForm() (*manageForm, error) {
 	if reading.Thread.Prefix != nil {
 		form.Prefix = reading.Thread.Prefix.ID
 	}
-	of, err := c.Tags.Of(c.Context(), reading.Thread)
+	tags, err := c.Tags.Of(c.Context(), reading.Thread)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range of[reading.Thread.ID] {
+	for _, t := range tags[reading.Thread.ID] {
 		form.Tags = append(form.Tags, t.Name)
 	}
 	form.Forums, err = c.Posts.Forums(c.Context(), c.actor)
@@ -69,8 +69,8 @@ func (c *call) change() error {
 		change.Title = &form.Title
 		form.Prefix = c.Form.Number("prefixId")
 		change.Prefix = &form.Prefix
-		had := form.Tags
-		if form.Tags = tags.Split(c.Form.Values("tags")); c.Form.Flag("tagged") && !slices.Equal(form.Tags, had) {
+		oldTags := form.Tags
+		if form.Tags = tags.Split(c.Form.Values("tags")); c.Form.Flag("tagged") && !slices.Equal(form.Tags, oldTags) {
 			if err := c.Tags.Set(c.Context(), c.actor, form.Thread.ID, form.Tags); err != nil {
 				return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 			}
@@ -95,11 +95,11 @@ func (c *call) change() error {
 // merge merges the thread with the thread that the form names.
 func (c *call) merge(form *manageForm) error {
 	form.Other, form.Kept = c.Form.Text("other"), c.Form.Text("kept")
-	kept, err := c.Moderation.Merge(c.Context(), c.actor, form.Thread.ID, threadNumber(form.Other), form.Kept)
+	remaining, err := c.Moderation.Merge(c.Context(), c.actor, form.Thread.ID, threadNumber(form.Other), form.Kept)
 	if err != nil {
 		return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 	}
-	return c.Redirect("/threads/"+itoa(kept), c.T("The threads are merged."))
+	return c.Redirect("/threads/"+itoa(remaining), c.T("The threads are merged."))
 }
 
 func (c *call) subscribe() error {

@@ -106,7 +106,7 @@ type queueItem struct {
 	admin.QueueItem
 	Focus bool
 	Then  int64  // the post to look at next
-	Why   string // why the post is held, in words for people
+	Why   string // the reason for which the post is held, as a text for people
 }
 
 var heldBecause = map[string]string{
@@ -169,17 +169,17 @@ func (c *call) settle() error {
 	if err != nil {
 		return err
 	}
-	in := c.Language()
-	notice := in.Plural(int64(n.Done), "{n} post approved.", "{n} posts approved.")
+	language := c.Language()
+	notice := language.Plural(int64(n.Done), "{n} post approved.", "{n} posts approved.")
 	if decision == "reject" {
-		notice = in.Plural(int64(n.Done), "{n} post rejected.", "{n} posts rejected.")
+		notice = language.Plural(int64(n.Done), "{n} post rejected.", "{n} posts rejected.")
 	}
 	if n.Skipped > 0 {
-		notice += " " + in.Plural(int64(n.Skipped), "{n} was settled by somebody else.",
+		notice += " " + language.Plural(int64(n.Skipped), "{n} was settled by somebody else.",
 			"{n} were settled by somebody else.")
 	}
 	if n.Changed > 0 {
-		notice += " " + in.Plural(int64(n.Changed), "{n} was changed since you saw it; look again.",
+		notice += " " + language.Plural(int64(n.Changed), "{n} was changed since you saw it; look again.",
 			"{n} were changed since you saw it; look again.")
 	}
 	return c.Redirect(back, notice)
@@ -202,7 +202,7 @@ type reportsPage struct {
 	listing
 	Items        []reportItem
 	Messages     []conversations.MessageReport
-	MoreMessages bool // than those in Messages
+	MoreMessages bool // there are more reported messages than Messages
 }
 
 type reportItem struct {

@@ -49,7 +49,7 @@ type oldName struct{ parameter, kind string }
 func oldPage(path, program string, names ...oldName) page {
 	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
-			found, err := c.lead(program, name.kind, c.R.URL.Query().Get(name.parameter))
+			found, err := c.redirectMoved(program, name.kind, c.R.URL.Query().Get(name.parameter))
 			if found || err != nil {
 				return err
 			}
@@ -94,13 +94,13 @@ func (c *call) oldPath() error {
 		if err := guests(c); err != nil || c.Answered() {
 			return err
 		}
-		lead := c.lead
+		lead := c.redirectMoved
 		if f.program == "discourse" || f.program == "flarum" {
-			lead = c.numbered(match[2])
+			lead = c.redirectNumbered(match[2])
 		}
 		found, err := lead(f.program, content.MovedPost, match[3])
 		if !found && err == nil {
-			found, err = c.lead(f.program, oldKinds[match[1]], match[2])
+			found, err = c.redirectMoved(f.program, oldKinds[match[1]], match[2])
 		}
 		if found || err != nil {
 			return err
@@ -109,44 +109,45 @@ func (c *call) oldPath() error {
 	return c.oldTag(path)
 }
 
-// lead redirects to the thing that had this id in another program. found is false if no such thing was imported.
-func (c *call) lead(program, kind, id string) (found bool, err error) {
-	there, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || there < 1 {
+// redirectMoved redirects to the thing that had this id in another program. found is false if no such thing was
+// imported.
+func (c *call) redirectMoved(program, kind, id string) (found bool, err error) {
+	oldID, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || oldID < 1 {
 		return false, nil //nolint:nilerr // it names nothing
 	}
-	return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.Moved(r, program, kind, there) })
+	return c.redirectTo(kind, func(r store.Conn) (int64, error) { return content.MovedID(r, program, kind, oldID) })
 }
 
-// leadTo redirects to the thing of this kind whose id find returns. found is false if that id is 0.
-func (c *call) leadTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
-	var here int64
+// redirectTo redirects to the thing of this kind whose id find returns. found is false if that id is 0.
+func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
+	var id int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {
-		here, err = find(r)
+		id, err = find(r)
 		return err
 	})
-	if err != nil || here == 0 {
+	if err != nil || id == 0 {
 		return false, err
 	}
-	to := "/" + kind + "s/" + itoa(here)
+	to := "/" + kind + "s/" + itoa(id)
 	switch kind {
 	case content.MovedPost:
-		_, err = c.Posts.PlaceOf(c.Context(), c.actor, here, postsPerPage)
+		_, err = c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage)
 	case content.MovedThread:
-		place, placeErr := c.Posts.LastPlace(c.Context(), c.actor, here, postsPerPage)
+		place, placeErr := c.Posts.LastPlace(c.Context(), c.actor, id, postsPerPage)
 		if err = placeErr; err == nil {
-			to = pages.Slugged("/threads/", here, place.Thread.Slug)
+			to = pages.Slugged("/threads/", id, place.Thread.Slug)
 		}
 	case content.MovedForum:
-		f, _, _, forumErr := c.Posts.Forum(c.Context(), c.actor, here)
+		f, _, _, forumErr := c.Posts.Forum(c.Context(), c.actor, id)
 		if err = forumErr; err == nil {
 			to = pages.Slugged("/forums/", f.ID, f.Slug)
 		}
 	case content.MovedMember:
-		_, err = c.Accounts.Profile(c.Context(), c.actor, here)
+		_, err = c.Accounts.Profile(c.Context(), c.actor, id)
 	case content.MovedFile:
-		to = "/attachments/" + itoa(here)
-		_, err = c.Posts.Attachment(c.Context(), c.actor, here)
+		to = "/attachments/" + itoa(id)
+		_, err = c.Posts.Attachment(c.Context(), c.actor, id)
 	}
 	if err != nil {
 		return true, err

@@ -27,7 +27,7 @@ func TestOldAddresses(t *testing.T) {
 				}
 			}
 		}
-		s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('discourse', 'place', %d, %d)", content.PlaceThere(70, 7), post))
+		s.exec(fmt.Sprintf("INSERT INTO board_moved (program, kind, old_id, new_id) VALUES ('discourse', 'place', %d, %d)", content.MovedPlaceID(70, 7), post))
 		guest, mod, ada := s.guest(), s.as("mod"), s.as("ada")
 		for _, test := range []struct {
 			browser *browser

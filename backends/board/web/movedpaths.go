@@ -12,24 +12,26 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// numbered returns a function that works like lead for posts. In the URL, a post is identified by its number in a
-// thread.
-func (c *call) numbered(thread string) func(program, kind, number string) (found bool, err error) {
+// redirectNumbered returns a function that works like lead for posts. In the URL, a post is identified by its number in
+// a thread.
+func (c *call) redirectNumbered(thread string) func(program, kind, number string) (found bool, err error) {
 	return func(program, kind, number string) (bool, error) {
-		in, _ := strconv.ParseInt(thread, 10, 64)
+		threadID, _ := strconv.ParseInt(thread, 10, 64)
 		n, _ := strconv.ParseInt(number, 10, 64)
-		if n <= 1 { // the address is that of the thread
+		if n <= 1 { // the URL is the thread's
 			return false, nil
 		}
-		return c.leadTo(kind, func(r store.Conn) (int64, error) { return content.MovedAt(r, program, in, n) })
+		return c.redirectTo(kind, func(r store.Conn) (int64, error) {
+			return content.MovedPostByNumber(r, program, threadID, n)
+		})
 	}
 }
 
 // oldMember redirects the URL of a member in Discourse or Flarum.
 func (c *call) oldMember() error {
 	name := text.Fold(strings.ToValidUTF8(c.R.PathValue("old"), "\uFFFD"))
-	return orNotFound(c.leadTo(content.MovedMember, func(r store.Conn) (id int64, err error) {
-		return id, kernel.OrNone(r.Row("SELECT id FROM board_users WHERE username_key = ? AND id IN"+
+	return orNotFound(c.redirectTo(content.MovedMember, func(r store.Conn) (id int64, err error) {
+		return id, kernel.IgnoreNoRows(r.Row("SELECT id FROM board_users WHERE username_key = ? AND id IN"+
 			" (SELECT new_id FROM board_moved WHERE program IN ('discourse', 'flarum') AND kind = 'member')",
 			name).Scan(&id))
 	}))
@@ -37,15 +39,15 @@ func (c *call) oldMember() error {
 
 // oldTag redirects the URL of a tag in Flarum that is a forum here. The forum's URL has the same name.
 func (c *call) oldTag(old string) error {
-	name, is := strings.CutPrefix(old, "/t/")
-	if !is {
+	name, tagged := strings.CutPrefix(old, "/t/")
+	if !tagged {
 		return pages.NotFound()
 	}
 	if err := guests(c); err != nil || c.Answered() {
 		return err
 	}
-	return orNotFound(c.leadTo(content.MovedForum, func(r store.Conn) (id int64, err error) {
-		return id, kernel.OrNone(r.Row("SELECT id FROM board_forums WHERE slug = ? AND id IN (SELECT new_id FROM board_moved"+
+	return orNotFound(c.redirectTo(content.MovedForum, func(r store.Conn) (id int64, err error) {
+		return id, kernel.IgnoreNoRows(r.Row("SELECT id FROM board_forums WHERE slug = ? AND id IN (SELECT new_id FROM board_moved"+
 			" WHERE program = 'flarum' AND kind = 'forum')", kernel.Slug(name)).Scan(&id))
 	}))
 }
@@ -53,9 +55,9 @@ func (c *call) oldTag(old string) error {
 // oldUpload redirects the URL of a file in Discourse. The file's name contains the sum of its content.
 func (c *call) oldUpload() error {
 	old := c.R.PathValue("old")
-	sum := content.SumThere(path.Base(old), strings.HasPrefix(old, "short-url/"))
-	return orNotFound(c.leadTo(content.MovedFile, func(r store.Conn) (int64, error) {
-		return content.Moved(r, "discourse", content.MovedSum, sum)
+	sum := content.MovedSumID(path.Base(old), strings.HasPrefix(old, "short-url/"))
+	return orNotFound(c.redirectTo(content.MovedFile, func(r store.Conn) (int64, error) {
+		return content.MovedID(r, "discourse", content.MovedSum, sum)
 	}))
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestFormsOfOthers checks that a form with ids of things that the sender does not see, or that belong to somebody
-// else, changes and reveals nothing.
-func TestFormsOfOthers(t *testing.T) {
+// TestFormsWithForeignIDs checks that a form with ids of things that the sender does not see, or that belong to
+// somebody else, changes and reveals nothing.
+func TestFormsWithForeignIDs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})

@@ -84,9 +84,9 @@ func TestJourney(t *testing.T) {
 // ownWords matches the texts in a file of what a member has.
 var ownWords = regexp.MustCompile(`"message":"(?:[^"\\]|\\.)*"`)
 
-// TestHidden requests every page that needs no form as each kind of person, and looks for what that person must not
-// see.
-func TestHidden(t *testing.T) {
+// TestHiddenPages requests every page that needs no form as each kind of person, and looks for what that person must
+// not see.
+func TestHiddenPages(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})

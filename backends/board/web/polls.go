@@ -35,8 +35,8 @@ type shownPoll struct {
 	MayVote, MayModerate bool
 }
 
-// polled reads the polls of the posts on a page, for the page's template.
-func (c *call) polled(reading *posts.Reading) (err error) {
+// readPolls reads the polls of the posts on a page, for the page's template.
+func (c *call) readPolls(reading *posts.Reading) (err error) {
 	if !reading.HasPoll {
 		return nil
 	}

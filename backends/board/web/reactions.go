@@ -22,7 +22,7 @@ func (c *call) react() error {
 type reactorsPage struct {
 	postPage
 	List []reactions.Reactor
-	Next int64 // the member behind whom the next page begins; 0 on the last page
+	Next int64 // the member after whom the next page begins; 0 on the last page
 }
 
 func (c *call) reactors() error {
@@ -38,19 +38,19 @@ func (c *call) reactors() error {
 
 // setAnswer marks a reply as the answer of its thread, or removes the mark.
 func (c *call) setAnswer() error {
-	id, is := c.ID("postId"), c.Form.Text("answer") == "yes"
+	id, marked := c.ID("postId"), c.Form.Text("answer") == "yes"
 	notice := c.T("This post is not the answer any more.")
-	if is {
+	if marked {
 		notice = c.T("This post is the answer now.")
 	}
-	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, is), "/posts/"+itoa(id), notice)
+	return c.Then(c.Posts.SetAnswer(c.Context(), c.actor, id, marked), "/posts/"+itoa(id), notice)
 }
 
 // bookmarkPage asks for the note of a bookmark.
 type bookmarkPage struct {
 	postPage
 	Note string
-	Is   bool // there is a bookmark already
+	Is   bool // the post is bookmarked already
 }
 
 func (c *call) bookmarkForm() (page bookmarkPage, err error) {

@@ -37,7 +37,8 @@ func TestReactionPages(t *testing.T) {
 	})
 }
 
-// TestAnswerPages turns answers on in a forum and marks a reply, which is then at the top of the thread and in the list.
+// TestAnswerPages turns answers on in a forum and marks a reply, which is then at the top of the thread and in the
+// list.
 func TestAnswerPages(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

@@ -75,7 +75,7 @@ func (c *call) forum() error {
 		}
 	}
 	if err := errors.Join(
-		c.facesOfThreads(page.Sticky, page.Threads), c.tagged(page.Sticky, page.Threads),
+		c.facesOfThreads(page.Sticky, page.Threads), c.readTags(page.Sticky, page.Threads),
 	); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (c *call) thread() error {
 	if len(reading.Posts) == 0 && (after > 0 || reading.Page > reading.Pages) {
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
-	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.Told) {
+	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.HasUnread) {
 		if err := c.Following.MarkRead(c.Context(), c.actor, id, last); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (c *call) thread() error {
 	if err := readFaces(c, reading.Posts, func(p posts.PostView) *int64 { return p.AuthorUserID }); err != nil {
 		return err
 	}
-	if err := errors.Join(c.tagged([]content.ThreadInfo{reading.Thread}), c.polled(reading)); err != nil {
+	if err := errors.Join(c.readTags([]content.ThreadInfo{reading.Thread}), c.readPolls(reading)); err != nil {
 		return err
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)
@@ -215,6 +215,6 @@ func (c *call) unread() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.nameForums(), c.facesOfThreads(list.Followed, list.Others), c.tagged(list.Followed, list.Others))
+	err = errors.Join(c.nameForums(), c.facesOfThreads(list.Followed, list.Others), c.readTags(list.Followed, list.Others))
 	return c.ThenShow(err, "unread", c.T("What is new"), list)
 }

@@ -134,16 +134,16 @@ func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	if text == "" {
 		return 0, nil
 	}
-	at, err := time.ParseInLocation(time.DateOnly, text, c.Zone)
+	day, err := time.ParseInLocation(time.DateOnly, text, c.Zone)
 	if err != nil {
 		return 0, kernel.BadRequest(name, name+" must be a date like 2026-01-31")
 	}
-	return kernel.MomentOf(at.AddDate(0, 0, later)), nil
+	return kernel.MomentOf(day.AddDate(0, 0, later)), nil
 }
 
-// moderatedForums returns the forums that the user moderates as choices. The first choice, with the label none, stands
+// moderatedForums returns the forums that the user moderates as choices. The first choice, with the given label, stands
 // for no forum or all of them.
-func (c *call) moderatedForums(chosen int64, none string) (forums pages.Select, err error) {
+func (c *call) moderatedForums(chosen int64, label string) (forums pages.Select, err error) {
 	ids, err := c.Moderation.Forums(c.Context(), c.actor)
 	if err != nil {
 		return forums, err
@@ -153,8 +153,8 @@ func (c *call) moderatedForums(chosen int64, none string) (forums pages.Select, 
 		moderated[id] = true
 	}
 	list, err := c.Posts.Forums(c.Context(), c.actor)
-	if none != "" {
-		forums.Add("", none, chosen == 0)
+	if label != "" {
+		forums.Add("", label, chosen == 0)
 	}
 	for _, f := range list {
 		if f.Type == "forum" && moderated[f.ID] {
@@ -224,22 +224,22 @@ func (p chosenPage) Back() string {
 }
 
 // ask sets the question whether to apply the action to n posts.
-func (p *chosenPage) ask(in *locale.Language, n int64) error {
+func (p *chosenPage) ask(language *locale.Language, n int64) error {
 	switch p.Do {
 	case doSplit:
-		p.Question = in.Plural(n, "Split {n} post into a new thread", "Split {n} posts into a new thread")
+		p.Question = language.Plural(n, "Split {n} post into a new thread", "Split {n} posts into a new thread")
 	case doPosts:
-		p.Question = in.Plural(n, "Move {n} post to another thread", "Move {n} posts to another thread")
+		p.Question = language.Plural(n, "Move {n} post to another thread", "Move {n} posts to another thread")
 	case moderation.Delete:
-		p.Question = in.Plural(n, "Delete {n} post?", "Delete {n} posts?")
+		p.Question = language.Plural(n, "Delete {n} post?", "Delete {n} posts?")
 	case moderation.Approve:
-		p.Question = in.Plural(n, "Approve {n} post?", "Approve {n} posts?")
+		p.Question = language.Plural(n, "Approve {n} post?", "Approve {n} posts?")
 	case moderation.Lock:
-		p.Question = in.Plural(n, "Lock the thread of {n} post?", "Lock the threads of {n} posts?")
+		p.Question = language.Plural(n, "Lock the thread of {n} post?", "Lock the threads of {n} posts?")
 	case moderation.Unlock:
-		p.Question = in.Plural(n, "Unlock the thread of {n} post?", "Unlock the threads of {n} posts?")
+		p.Question = language.Plural(n, "Unlock the thread of {n} post?", "Unlock the threads of {n} posts?")
 	case moderation.Move:
-		p.Question = in.Plural(n, "Move the thread of {n} post to a forum", "Move the threads of {n} posts to a forum")
+		p.Question = language.Plural(n, "Move the thread of {n} post to a forum", "Move the threads of {n} posts to a forum")
 	default:
 		return apierror.New(http.StatusBadRequest, "bad_request", "This is nothing that can be done with posts.")
 	}
@@ -250,12 +250,12 @@ func (p *chosenPage) ask(in *locale.Language, n int64) error {
 func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	switch page.Do {
 	case doSplit:
-		made, err := c.Moderation.Split(c.Context(), c.actor, page.Thread,
+		thread, err := c.Moderation.Split(c.Context(), c.actor, page.Thread,
 			moderation.Split{Posts: ids, Title: page.Title, Forum: forum})
 		if err != nil {
 			return c.ShowForm(err, "chosen", page.Question, page)
 		}
-		return c.Redirect("/threads/"+itoa(made), c.T("The posts are a thread of their own."))
+		return c.Redirect("/threads/"+itoa(thread), c.T("The posts are a thread of their own."))
 	case doPosts:
 		other := threadNumber(page.Other)
 		if err := c.Moderation.MovePosts(c.Context(), c.actor, page.Thread, other, ids); err != nil {
@@ -275,15 +275,15 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 // outcome returns a notice with the number of changed posts and the first errors.
 func (c *call) outcome(out moderation.Outcome) string {
 	const named = 3
-	said := []string{c.T("Done: {n}.", "n", out.Done)}
+	sentences := []string{c.T("Done: {n}.", "n", out.Done)}
 	for _, r := range out.Refused[:min(len(out.Refused), named)] {
-		said = append(said, c.T("Not done in “{thread}”: {why}.", "thread", kernel.Brief(r.Title),
+		sentences = append(sentences, c.T("Not done in “{thread}”: {why}.", "thread", kernel.ForLog(r.Title),
 			"why", strings.TrimSuffix(c.Language().Message(r.Why), ".")))
 	}
 	if more := len(out.Refused) - named; more > 0 {
-		said = append(said, c.T("And {n} more.", "n", more))
+		sentences = append(sentences, c.T("And {n} more.", "n", more))
 	}
-	return strings.Join(said, " ")
+	return strings.Join(sentences, " ")
 }
 
 // threadAddress finds the number of a thread in the thread's URL.
@@ -305,7 +305,7 @@ func threadNumber(text string) int64 {
 // mergedThread redirects from a thread that was merged into another thread to the new place of its first post. For any
 // other thread it returns err.
 func (c *call) mergedThread(err error, thread int64) error {
-	if !kernel.NotFoundErr(err) {
+	if !kernel.IsNotFound(err) {
 		return err
 	}
 	into, first, merged := c.Moderation.MergedInto(c.Context(), c.actor, thread)
@@ -313,7 +313,7 @@ func (c *call) mergedThread(err error, thread int64) error {
 		return merged
 	}
 	place, err := c.Posts.PlaceOf(c.Context(), c.actor, first, postsPerPage)
-	if kernel.NotFoundErr(err) { // the post was deleted
+	if kernel.IsNotFound(err) { // the post was deleted
 		return c.Redirect("/threads/"+itoa(into), "")
 	}
 	return c.toPlace(place, err)

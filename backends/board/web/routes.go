@@ -70,7 +70,7 @@ var routes = slices.Concat([]page{
 		Method: post, Path: "/conversations/new", Serve: (*call).startConversation,
 		Keeps: []string{"recipients", "title", "message"},
 	},
-	{Method: post, Path: "/conversations/wishes", Serve: (*call).wish},
+	{Method: post, Path: "/conversations/wishes", Serve: (*call).savePreferences},
 	{Method: get, Path: "/conversations/{conversationId}", Serve: (*call).conversation},
 	{
 		Method: post, Path: "/conversations/{conversationId}", Serve: (*call).answerConversation,

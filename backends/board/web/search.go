@@ -30,10 +30,10 @@ type searchPage struct {
 
 // foundThread is a thread and its posts in a page of results, newest first.
 type foundThread struct {
-	api.FoundInfo                 // the newest one
-	More          []api.FoundInfo // the next ones
+	api.FoundInfo                 // the newest post
+	More          []api.FoundInfo // further posts
 	Count         int64
-	All           string // the address of all posts of the thread that were found; empty if they are shown
+	All           string // the path of all found posts of the thread; empty if all are shown
 }
 
 // address returns the path of a page of results. thread limits the search to a thread, unless it is 0. The page begins
@@ -89,11 +89,11 @@ func (c *call) search() error {
 
 // group groups posts by thread, in the order of the newest post of each thread.
 func (p *searchPage) group(found []search.Found) {
-	at := make(map[int64]int) // indexes of Found by threads
+	indexes := make(map[int64]int) // indexes of Found by threads
 	for _, f := range found {
-		i, known := at[f.Thread.ID]
+		i, known := indexes[f.Thread.ID]
 		if !known || p.Thread != 0 {
-			at[f.Thread.ID] = len(p.Found)
+			indexes[f.Thread.ID] = len(p.Found)
 			p.Found = append(p.Found, foundThread{FoundInfo: api.ViewFound(f), Count: 1})
 			continue
 		}

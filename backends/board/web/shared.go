@@ -133,18 +133,18 @@ func (c *call) comment(p content.PostInfo) posting {
 }
 
 func (c *call) person(id *int64, name string) person {
-	who := person{Type: "Person", Name: name}
+	author := person{Type: "Person", Name: name}
 	if id != nil && c.actor.May(rights.ProfileView) {
-		who.URL = c.Base() + "/members/" + itoa(*id)
+		author.URL = c.Base() + "/members/" + itoa(*id)
 	}
-	return who
+	return author
 }
 
 // excerpt returns the beginning of the readable text of HTML, as one line of at most limit characters. It parses no
 // more of the HTML than it needs, as a post may be long.
 func excerpt(html string, limit int) string {
-	if most := 8*limit + 1000; len(html) > most {
-		html = html[:most]
+	if maxBytes := 8*limit + 1000; len(html) > maxBytes {
+		html = html[:maxBytes]
 		if open := strings.LastIndexByte(html, '<'); open > strings.LastIndexByte(html, '>') {
 			html = html[:open]
 		}

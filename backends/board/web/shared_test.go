@@ -25,8 +25,8 @@ func structured(t *testing.T, page string) map[string]any {
 	return value
 }
 
-// TestShared checks that pages which guests see have descriptions and full addresses, and all others noindex.
-func TestShared(t *testing.T) {
+// TestPageDescriptions checks that pages which guests see have descriptions and full addresses, and all others noindex.
+func TestPageDescriptions(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://forum.example.com", "https://example.com/forum/", ""} {
 		s := newSite(t, databases.SQLite(t), web.Options{BaseURL: base})

@@ -46,7 +46,7 @@ func (c *call) signInWith() error {
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
 	c.ShowAgain()
-	if err := c.become(cookie); err != nil {
+	if err := c.setActor(cookie); err != nil {
 		return err
 	}
 	return members(c)

@@ -264,8 +264,8 @@ func TestEndSessions(t *testing.T) {
 	})
 }
 
-// TestSignOnAttacked attacks the sign-in at the provider with several browsers.
-func TestSignOnAttacked(t *testing.T) {
+// TestSignOnAttacks attacks the sign-in at the provider with several browsers.
+func TestSignOnAttacks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSignOn(t, db)

@@ -25,15 +25,15 @@ var forRobots = []string{
 	"/threads/*/posts/", "/posts/*/report", "/posts/*/warn", "/posts/*/reactions", "/posts/*/bookmark",
 }
 
-// open reports whether guests can read anything.
-func (c *call) open() bool { return !c.options.MembersOnly && c.Posts.Listed(c.actor) }
+// readableByGuests reports whether guests can read anything.
+func (c *call) readableByGuests() bool { return !c.options.MembersOnly && c.Posts.Listed(c.actor) }
 
 // robots serves robots.txt. It limits search engines to the readable pages, or excludes them from a board that guests
 // cannot read.
 func (c *call) robots() error {
 	var out strings.Builder
 	out.WriteString("User-agent: *\n")
-	if c.open() {
+	if c.readableByGuests() {
 		for _, path := range forRobots {
 			out.WriteString("Disallow: " + c.options.path + path + "\n")
 		}
@@ -41,13 +41,13 @@ func (c *call) robots() error {
 	} else {
 		out.WriteString("Disallow: /\n")
 	}
-	c.machines("text/plain; charset=utf-8")
+	c.setFileHeaders("text/plain; charset=utf-8")
 	_, _ = io.WriteString(c.W, out.String()) // the client may be gone
 	return nil
 }
 
-// machines sets the headers of responses that programs read and caches may store.
-func (c *call) machines(mediaType string) {
+// setFileHeaders sets the headers of responses that programs read and caches may store.
+func (c *call) setFileHeaders(mediaType string) {
 	c.W.Header().Set("Content-Type", mediaType)
 	c.W.Header().Set("Cache-Control", "public, max-age=300")
 	c.W.Header().Del("Vary")
@@ -56,7 +56,7 @@ func (c *call) machines(mediaType string) {
 // sitemap serves the index of the parts, or one part. Part 0 lists the forums, and each other part lists the threads in
 // a range of ids. So each request does limited work, and an old part changes only when its threads do.
 func (c *call) sitemap() error {
-	if !c.open() {
+	if !c.readableByGuests() {
 		return pages.NotFound()
 	}
 	parts, err := c.Posts.SitemapParts(c.Context())
@@ -115,10 +115,10 @@ func (c *call) forumsOfSitemap(base string) error {
 func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*sitemap.Writer) error) error {
 	const mediaType = "application/xml; charset=utf-8"
 	if c.R.Method == http.MethodHead {
-		c.machines(mediaType)
+		c.setFileHeaders(mediaType)
 		return nil
 	}
-	out := &begun{Writer: c.W, begin: func() { c.machines(mediaType) }}
+	out := &firstWriteHook{Writer: c.W, begin: func() { c.setFileHeaders(mediaType) }}
 	w := begin(out)
 	if err := fill(w); err != nil {
 		if out.begin == nil {

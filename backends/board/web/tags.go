@@ -13,8 +13,8 @@ var tagRoutes = []page{
 	{Method: get, Path: "/tags/{tagId}", Admit: guests, Serve: (*call).tag},
 }
 
-// tagged reads the tags of the threads on a page, for the page's template.
-func (c *call) tagged(lists ...[]content.ThreadInfo) (err error) {
+// readTags reads the tags of the threads on a page, for the page's template.
+func (c *call) readTags(lists ...[]content.ThreadInfo) (err error) {
 	var all []content.ThreadInfo
 	for _, list := range lists {
 		all = append(all, list...)
@@ -38,7 +38,7 @@ func (c *call) tag() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.nameForums(), c.facesOfThreads(list.Threads), c.tagged(list.Threads)); err != nil {
+	if err := errors.Join(c.nameForums(), c.facesOfThreads(list.Threads), c.readTags(list.Threads)); err != nil {
 		return err
 	}
 	c.frame.Place = pages.Slugged("/tags/", list.Tag.ID, list.Tag.Slug())

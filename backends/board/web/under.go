@@ -17,9 +17,9 @@ var addresses = []string{"href", "src", "action", "formaction", "data-names"}
 // the texts of posts, contain URLs as if they were at the root of the host. In Location headers and in attributes of
 // HTML, under adds the path to these URLs.
 type under struct {
-	path  string
-	pages http.Handler
-	put   *strings.Replacer
+	path     string
+	pages    http.Handler
+	prefixer *strings.Replacer
 }
 
 // newUnder returns a handler that serves pages under a path. The path has no slash at its end.
@@ -34,12 +34,12 @@ func newUnder(path string, pages http.Handler) *under {
 
 // bar returns the bar of the pages. URLs in the bar that lead to other services on the same host become absolute, so
 // that the path is not added to them.
-func (u *under) bar(of func(*http.Request) look.Bar) func(*http.Request) look.Bar {
-	if of == nil {
+func (u *under) bar(inner func(*http.Request) look.Bar) func(*http.Request) look.Bar {
+	if inner == nil {
 		return nil
 	}
 	return func(r *http.Request) look.Bar {
-		bar := of(r)
+		bar := inner(r)
 		for i, s := range bar.Services {
 			if strings.HasPrefix(s.URL, "/") && !strings.HasPrefix(s.URL, "//") {
 				bar.Services[i].URL = "//" + r.Host + s.URL
@@ -98,9 +98,9 @@ func (w *underWriter) end(head bool) {
 	if !w.html {
 		return
 	}
-	body := w.under.put.Replace(w.body.String())
+	body := w.under.prefixer.Replace(w.body.String())
 	if head {
-		w.Header().Del("Content-Length") // nothing was written that could be counted
+		w.Header().Del("Content-Length") // no HTML was written, so its length is unknown
 	} else {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}

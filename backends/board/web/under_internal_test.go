@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// TestUnder checks which addresses of a response get the path of the board.
-func TestUnder(t *testing.T) {
+// TestUnderPath checks which addresses of a response get the path of the board.
+func TestUnderPath(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		kind, location, body     string
@@ -50,9 +50,9 @@ func TestUnder(t *testing.T) {
 	}
 }
 
-// TestUnderRequest checks what the pages see: the page from which a request comes without the path, and the other
+// TestUnderPathRequest checks what the pages see: the page from which a request comes without the path, and the other
 // services with the host.
-func TestUnderRequest(t *testing.T) {
+func TestUnderPathRequest(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{
 		"https://example.com/forum/threads/1?page=2": "https://example.com/threads/1?page=2",

@@ -22,9 +22,9 @@ func version(p *pagestest.Page) string {
 	return html.UnescapeString(match[1])
 }
 
-// TestSecondEdit checks that the second person to save sees the first one's text beside their own, and can then
+// TestConcurrentEdits checks that the second person to save sees the first one's text beside their own, and can then
 // save over it.
-func TestSecondEdit(t *testing.T) {
+func TestConcurrentEdits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
@@ -50,8 +50,8 @@ func TestSecondEdit(t *testing.T) {
 	})
 }
 
-// TestSecondAdministrator checks the same for the forms of forums, groups, rights and settings.
-func TestSecondAdministrator(t *testing.T) {
+// TestConcurrentAdministrators checks the same for the forms of forums, groups, rights and settings.
+func TestConcurrentAdministrators(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})

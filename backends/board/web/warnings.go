@@ -78,7 +78,7 @@ type memberPage struct {
 	Record   *warnings.Record // nil for others
 	Warnings []warningView
 	Message  string // a note that is being written
-	Writes   bool   // whether the actor is another member, who may write to or ignore this one
+	Writes   bool   // the actor is another member, who may write to this member or ignore it
 	Ignored  bool   // by the actor
 }
 

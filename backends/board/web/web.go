@@ -58,8 +58,8 @@ func Catalogues() fs.FS {
 	return folder
 }
 
-// shown returns the templates and static files, which are parsed once.
-var shown = sync.OnceValue(func() *pages.Look {
+// sharedLook returns the templates and static files, which are parsed once.
+var sharedLook = sync.OnceValue(func() *pages.Look {
 	return pages.NewLook("board", files, template.FuncMap{
 		"html":       func(safe string) template.HTML { return template.HTML(safe) }, //nolint:gosec // sanitised by markup.Render
 		"zones":      text.Zones,
@@ -102,7 +102,7 @@ type Options struct {
 	Bar func(*http.Request) look.Bar
 
 	path string        // of BaseURL, without a slash at the end
-	long chan struct{} // has an element for each file that is being written of many rows; see longFile
+	long chan struct{} // has an element for each long file that is being written; see longFile
 }
 
 // Services holds the services of a board that its pages use. All are required.
@@ -147,7 +147,7 @@ func newSite(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options *Options, logger *zap.Logger,
 ) http.Handler {
 	return pages.New(pages.Options[*call]{
-		Look: shown().In(options.Languages), Table: routes, Admit: members, Signer: services.Accounts.Forms,
+		Look: sharedLook().In(options.Languages), Table: routes, Admit: members, Signer: services.Accounts.Forms,
 		Called: "the board",
 		Begin: func(p *pages.Call) (*call, error) {
 			if err := ready(p.Context()); err != nil {
@@ -162,7 +162,7 @@ func newSite(
 // ErrorPage returns the page for a request that was refused before it reached the board. path is the board's path on
 // the host, or empty for the root.
 func ErrorPage(path string, e *apierror.Error) (http.Header, []byte) {
-	return shown().ErrorPage(path, e)
+	return sharedLook().ErrorPage(path, e)
 }
 
 // call is a request for a page.
@@ -179,7 +179,7 @@ type call struct {
 // begin determines the actor of the request. Public pages are cached, so their actor is always the guest, and they set
 // no cookies.
 func begin(c *call) (*call, error) {
-	if err := c.become(c.Session()); err != nil {
+	if err := c.setActor(c.Session()); err != nil {
 		return nil, err
 	}
 	if c.session != nil && c.session.Prolonged {
@@ -191,9 +191,9 @@ func begin(c *call) (*call, error) {
 	return c, nil
 }
 
-// become sets the actor of the request to the member whose session belongs to the cookie. Without a valid session the
+// setActor sets the actor of the request to the member whose session belongs to the cookie. Without a valid session the
 // actor is the guest.
-func (c *call) become(cookie string) (err error) {
+func (c *call) setActor(cookie string) (err error) {
 	if c.actor, c.session, err = c.Accounts.Resume(c.Context(), cookie); err != nil {
 		return err
 	}
@@ -206,13 +206,13 @@ func (c *call) become(cookie string) (err error) {
 		Administers: c.actor.MayAdminister(), call: c,
 	}
 	c.Name, c.Zone, c.Site = c.frame.Settings.Name, c.actor.User.Zone(), c.frame
-	c.prefer()
+	c.setLanguage()
 	return nil
 }
 
-// prefer sets the language of the page, and of mails that are requested on it: the language that the member has chosen,
-// or else one that the browser accepts. The administration and the log are in English.
-func (c *call) prefer() {
+// setLanguage sets the language of the page, and of mails that are requested on it: the language that the member has
+// chosen, or else one that the browser accepts. The administration and the log are in English.
+func (c *call) setLanguage() {
 	var set string
 	if c.actor.User != nil {
 		set = c.actor.User.Language
@@ -289,10 +289,10 @@ func (c *call) once(texts ...string) posts.Once {
 
 // frame holds the data of a page's frame, such as its header. Templates have it as .Site.
 type frame struct {
-	User        *rights.User // the user who looks; nil for a guest
+	User        *rights.User // the user of the page; nil for a guest
 	Settings    kernel.Settings
-	Joining     bool   // the user has not confirmed the mail address yet, and may do nothing else
-	Administers bool   // the user may change the board
+	Joining     bool   // the user has registered but not confirmed the mail address yet
+	Administers bool   // the user is an administrator
 	Feed        string // path of the Atom feed of this page
 	Place       string // permanent path of this page
 
@@ -301,7 +301,7 @@ type frame struct {
 	// forums holds, by id, the forums of the threads in a list. It is set only if the list has threads of several
 	// forums.
 	forums map[int64]content.ForumInfo
-	faces  map[int64]attachments.Face // of the members on the page who do not look like everybody
+	faces  map[int64]attachments.Face // of the authors on the page
 	tags   map[int64][]tags.Tag       // of the threads on this page
 	polls  map[int64]shownPoll        // of the posts on this page
 }

@@ -151,7 +151,7 @@ func (c *call) newReply() error {
 	if err != nil {
 		return err
 	}
-	if !c.Query.Flag("bare") { // the script adds quotations to a text that has begun already
+	if !c.Query.Flag("bare") { // the script adds quotations to the text in the form
 		form.Draft, err = c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID})
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ type editForm struct {
 	Reason  string
 	Preview string // HTML
 	Version string
-	Theirs  []pages.Change // from the other text, which was saved first, to this one
+	Theirs  []pages.Change // the changes from the other text, which was saved first, to this text
 }
 
 // post returns the post that the path names, and the post's thread.
@@ -238,7 +238,7 @@ func (c *call) savePost() error {
 	}
 	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
 		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
-	if refusal, is := pages.Changed(err); is {
+	if refusal, changed := pages.Changed(err); changed {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ func (c *call) deletePost() error {
 		return c.ShowForm(err, "delete", c.T("Delete"), postPage{Post: post, Thread: thread})
 	}
 	_, err = c.Posts.Thread(c.Context(), c.actor, thread.ID)
-	if kernel.NotFoundErr(err) { // the thread was deleted with its first post
+	if kernel.IsNotFound(err) { // the thread was deleted with its first post
 		return c.Redirect("/forums/"+itoa(thread.ForumID), c.T("The thread is deleted."))
 	}
 	return c.Then(err, pages.Slugged("/threads/", thread.ID, thread.Slug), c.T("The post is deleted."))

@@ -10,9 +10,9 @@ import (
 // in the copy.
 type folded struct {
 	text, folded string
-	// at maps the offset of each byte in folded, and that of the end, to an offset in text. It is nil if all offsets
-	// are equal. That is usual: only few letters, such as ſ, have another size in another case.
-	at []int32
+	// offsets maps the offset of each byte in folded, and that of the end, to an offset in text. It is nil if all
+	// offsets are equal. That is usual: only few letters, such as ſ, have another size in another case.
+	offsets []int32
 }
 
 // fold returns text with its folded copy.
@@ -23,18 +23,18 @@ func fold(text string) folded {
 	for i, r := range text {
 		to, n := letter(r), b.Len()
 		b.WriteRune(to)
-		if f.at == nil && b.Len() != i+size(text, i, r) {
-			f.at = make([]int32, n, len(text)+1)
-			for j := range f.at {
-				f.at[j] = int32(j)
+		if f.offsets == nil && b.Len() != i+size(text, i, r) {
+			f.offsets = make([]int32, n, len(text)+1)
+			for j := range f.offsets {
+				f.offsets[j] = int32(j)
 			}
 		}
-		for ; f.at != nil && n < b.Len(); n++ {
-			f.at = append(f.at, int32(i)) //nolint:gosec // texts are far shorter
+		for ; f.offsets != nil && n < b.Len(); n++ {
+			f.offsets = append(f.offsets, int32(i)) //nolint:gosec // texts are far shorter
 		}
 	}
-	if f.at != nil {
-		f.at = append(f.at, int32(len(text))) //nolint:gosec // texts are far shorter
+	if f.offsets != nil {
+		f.offsets = append(f.offsets, int32(len(text))) //nolint:gosec // texts are far shorter
 	}
 	f.folded = b.String()
 	return f
@@ -57,23 +57,23 @@ func letter(r rune) rune {
 		}
 		return r
 	}
-	least := r
+	lowest := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-		least = min(least, next)
+		lowest = min(lowest, next)
 	}
-	return least
+	return lowest
 }
 
 // offset converts an offset in folded to the offset in text.
 func (f *folded) offset(i int) int {
-	if f.at == nil {
+	if f.offsets == nil {
 		return i
 	}
-	return int(f.at[i])
+	return int(f.offsets[i])
 }
 
-// replace replaces all occurrences of a word, and adds the pieces of the resulting text to has.
-func (f *folded) replace(r *replacement, has *pieces) {
+// replace replaces all occurrences of a word, and adds the pieces of the resulting text to known.
+func (f *folded) replace(r *replacement, known *pieces) {
 	var to rewritten
 	done := 0 // the offset in folded up to which to has been written
 	for from := 0; ; {
@@ -93,7 +93,7 @@ func (f *folded) replace(r *replacement, has *pieces) {
 			to.folded.Grow(len(f.folded))
 		}
 		to.add(f, done, i)
-		to.add(&r.by, 0, len(r.by.folded))
+		to.add(&r.replacement, 0, len(r.replacement.folded))
 		done, from = end, end
 	}
 	if done == 0 {
@@ -101,27 +101,27 @@ func (f *folded) replace(r *replacement, has *pieces) {
 	}
 	to.add(f, done, len(f.folded))
 	*f = to.end()
-	has.add(f.folded)
+	known.add(f.folded)
 }
 
 // rewritten builds a folded text from parts of other folded texts.
 type rewritten struct {
 	text, folded strings.Builder
-	at           []int32
+	offsets      []int32
 }
 
 // add appends the part of f between the offsets from and to in f.folded.
 func (w *rewritten) add(f *folded, from, to int) {
 	first, last := f.offset(from), f.offset(to)
-	if f.at != nil && w.at == nil {
-		w.at = make([]int32, 0, len(f.at))
+	if f.offsets != nil && w.offsets == nil {
+		w.offsets = make([]int32, 0, len(f.offsets))
 		for i := range w.folded.Len() { // until now text and folded were alike
-			w.at = append(w.at, int32(i))
+			w.offsets = append(w.offsets, int32(i))
 		}
 	}
-	if w.at != nil {
+	if w.offsets != nil {
 		for i := from; i < to; i++ {
-			w.at = append(w.at, int32(w.text.Len()+f.offset(i)-first)) //nolint:gosec // texts are far shorter
+			w.offsets = append(w.offsets, int32(w.text.Len()+f.offset(i)-first)) //nolint:gosec // texts are far shorter
 		}
 	}
 	w.text.WriteString(f.text[first:last])
@@ -129,23 +129,23 @@ func (w *rewritten) add(f *folded, from, to int) {
 }
 
 func (w *rewritten) end() folded {
-	if w.at != nil {
-		w.at = append(w.at, int32(w.text.Len())) //nolint:gosec // texts are far shorter
+	if w.offsets != nil {
+		w.offsets = append(w.offsets, int32(w.text.Len())) //nolint:gosec // texts are far shorter
 	}
-	return folded{text: w.text.String(), folded: w.folded.String(), at: w.at}
+	return folded{text: w.text.String(), folded: w.folded.String(), offsets: w.offsets}
 }
 
 // pieces is the set of all sequences of four bytes that a text contains or contained. A word whose pieces are not all
 // in the set need not be searched for in the text.
-type pieces struct{ seen [1 << 10]uint64 }
+type pieces struct{ bits [1 << 10]uint64 }
 
 func (p *pieces) add(text string) {
 	var last uint32
 	for i := range len(text) {
 		last = last<<8 | uint32(text[i])
 		if i >= 3 {
-			at := place(last)
-			p.seen[at>>6] |= 1 << (at & 63)
+			bit := place(last)
+			p.bits[bit>>6] |= 1 << (bit & 63)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (p *pieces) mayHave(word string) bool {
 	var last uint32
 	for i := range len(word) {
 		last = last<<8 | uint32(word[i])
-		if at := place(last); i >= 3 && p.seen[at>>6]&(1<<(at&63)) == 0 {
+		if bit := place(last); i >= 3 && p.bits[bit>>6]&(1<<(bit&63)) == 0 {
 			return false
 		}
 	}

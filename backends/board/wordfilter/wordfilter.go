@@ -19,13 +19,13 @@ type Filter struct {
 
 // List is a list of prepared filters.
 type List struct {
-	holds    []string // by caseless
+	holds    []string // words, as returned by caseless
 	replaces []replacement
 }
 
 type replacement struct {
-	pattern, by folded
-	odd         bool // one of them may be invalid UTF-8, so matches are tried at each byte
+	pattern, replacement folded
+	odd                  bool // a filter may be invalid UTF-8, so matches are tried at each byte
 }
 
 // New prepares filters. They replace words in this order, each in the result of the previous filters.
@@ -38,7 +38,7 @@ func New(filters []Filter) *List {
 			l.holds = append(l.holds, caseless(f.Pattern))
 		default:
 			l.replaces = append(l.replaces, replacement{
-				pattern: fold(f.Pattern), by: fold(f.Replacement),
+				pattern: fold(f.Pattern), replacement: fold(f.Replacement),
 				odd: strings.ContainsRune(f.Pattern, utf8.RuneError) || !utf8.ValidString(f.Replacement),
 			})
 		}
@@ -63,10 +63,10 @@ func (l *List) Holds(text string) bool {
 		return false
 	}
 	text = caseless(text)
-	var has pieces
-	has.add(text)
+	var known pieces
+	known.add(text)
 	return slices.ContainsFunc(l.holds,
-		func(word string) bool { return has.mayHave(word) && strings.Contains(text, word) })
+		func(word string) bool { return known.mayHave(word) && strings.Contains(text, word) })
 }
 
 // caseless returns a text without differences of case. Both steps are needed: ToLower knows that İ is a capital i, and
@@ -83,33 +83,33 @@ func (l *List) Replace(text string) string {
 		return text
 	}
 	plain := utf8.ValidString(text)
-	at := fold(text)
-	var has pieces
-	has.add(at.folded)
+	filtered := fold(text)
+	var known pieces
+	known.add(filtered.folded)
 	for i := range l.replaces {
 		r := &l.replaces[i]
 		switch {
-		case len(at.text) > maxReplaced:
-			return at.text
+		case len(filtered.text) > maxReplaced:
+			return filtered.text
 		case r.odd || !plain:
-			if text := replaceLetters(at.text, r.pattern.text, r.by.text); text != at.text {
-				plain, at = utf8.ValidString(text), fold(text)
-				has.add(at.folded)
+			if text := replaceLetters(filtered.text, r.pattern.text, r.replacement.text); text != filtered.text {
+				plain, filtered = utf8.ValidString(text), fold(text)
+				known.add(filtered.folded)
 			}
-		case has.mayHave(r.pattern.folded):
-			at.replace(r, &has)
+		case known.mayHave(r.pattern.folded):
+			filtered.replace(r, &known)
 		}
 	}
-	return at.text
+	return filtered.text
 }
 
 // replaceLetters replaces a word, comparing it at each byte. It gives the same result as [folded.replace], but for any
 // bytes, even invalid UTF-8.
-func replaceLetters(text, old, by string) string {
+func replaceLetters(text, old, replacement string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		if n := len(old); i+n <= len(text) && strings.EqualFold(text[i:i+n], old) {
-			b.WriteString(by)
+			b.WriteString(replacement)
 			i += n
 			continue
 		}

@@ -19,11 +19,11 @@ func (c *Call) adminForums() error {
 
 func (c *Call) shiftForum() error {
 	id := c.ID("forumId")
-	by := 1
+	step := 1
 	if c.Form.Text("to") == "up" {
-		by = -1
+		step = -1
 	}
-	return c.Then(c.Admin.ShiftForum(c.Context(), c.Actor, id, by), "/admin/forums#forum-"+kernel.Itoa(id), "")
+	return c.Then(c.Admin.ShiftForum(c.Context(), c.Actor, id, step), "/admin/forums#forum-"+kernel.Itoa(id), "")
 }
 
 // forum holds the values of the form for a forum.

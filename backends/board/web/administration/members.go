@@ -332,8 +332,8 @@ var tokenForm = resource.Form[*Call, token]{
 	},
 	Save: func(c *Call, t *token) (resource.Done, error) {
 		request := accounts.TokenRequest{User: t.User, Name: t.Name, Scopes: t.Scopes, Days: int(min(t.Days, 1<<20))}
-		made, err := c.Admin.IssueTokenFor(c.Context(), c.Actor, request)
+		token, err := c.Admin.IssueTokenFor(c.Context(), c.Actor, request)
 		to, title := "/admin/tokens"+query("user", t.User), "The token "+t.Name+" of "+t.User
-		return resource.Done{To: to, Notice: title, Secret: made}, err
+		return resource.Done{To: to, Notice: title, Secret: token}, err
 	},
 }

@@ -109,12 +109,12 @@ var webhookForm = resource.Form[*Call, webhook.Webhook]{
 		return &w, err
 	},
 	Facts: func(_ *Call, w *webhook.Webhook) []resource.Fact {
-		made := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+
+		created := resource.Cells(resource.Time(kernel.Moment(w.CreatedAt)), resource.Text("by "+
 			w.CreatedBy).If(w.CreatedBy != ""))
 		list := []resource.Fact{
 			{Label: "Address", Cell: resource.Code(w.URL)},
 			{Label: "Topics", Cell: joined(w.Topics)},
-			{Label: "Made", Cell: made},
+			{Label: "Made", Cell: created},
 			{Label: "Waiting", Cell: resource.Count(w.Pending)},
 		}
 		if w.DisabledReason != "" {
