@@ -243,8 +243,8 @@ func (p *Provider) setKey(key string) error {
 // process only and reveals nothing about the key.
 var fingerprints = maphash.MakeSeed()
 
-// fill replaces {name} by value in every base URL and path of p. It returns an error if the value has invalid characters
-// or p has no such part.
+// fill replaces {name} by value in every base URL and path of p. It returns an error if the value has invalid
+// characters or p has no such part.
 func (p *Provider) fill(name, value string) error {
 	if !valuePattern.MatchString(value) {
 		return fmt.Errorf("params.%s: must be 1 to 128 of A-Z, a-z, 0-9, _ and -", clip(name))
